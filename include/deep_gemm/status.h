@@ -31,21 +31,21 @@ extern "C" {
 /* The numbers are part of the ABI: they never change and are never used again for another meaning. */
 typedef enum dg_status_t {
     DG_STATUS_OK = 0,
-    DG_STATUS_NULL_POINTER = 1,     /* a required pointer or tensor is missing */
-    DG_STATUS_BAD_STRUCT_SIZE = 2,  /* struct_size is not one that this library knows */
-    DG_STATUS_BAD_CONTEXT = 3,      /* the context was destroyed, or is not a context */
-    DG_STATUS_BAD_ENUM = 4,         /* an enum holds a value without a meaning here */
-    DG_STATUS_BAD_DTYPE = 5,        /* a tensor has an element type that is not accepted here */
-    DG_STATUS_BAD_RANK = 6,         /* a tensor has the wrong number of axes */
-    DG_STATUS_BAD_SHAPE = 7,        /* an extent is negative, too large or disagrees with another */
-    DG_STATUS_BAD_STRIDE = 8,       /* strides that no path can read or write */
-    DG_STATUS_MISALIGNED = 9,       /* an address is not a multiple of the element size */
-    DG_STATUS_OVERLAP = 10,         /* an output shares memory with another argument */
-    DG_STATUS_BAD_SCALE = 11,       /* scale factors do not fit their operand or the recipe */
-    DG_STATUS_BAD_VALUE = 12,       /* a number or a host-visible element is out of its range */
-    DG_STATUS_BAD_DEVICE = 13,      /* tensors on different devices, or on one this call can't use */
-    DG_STATUS_UNSUPPORTED = 14,     /* has a meaning, but this build or device cannot do it */
-    DG_STATUS_OUT_OF_MEMORY = 15,   /* host or device memory could not be had */
+    DG_STATUS_NULL_POINTER = 1,    /* a required pointer or tensor is missing */
+    DG_STATUS_BAD_STRUCT_SIZE = 2, /* struct_size is not one that this library knows */
+    DG_STATUS_BAD_CONTEXT = 3,     /* the context was destroyed, or is not a context */
+    DG_STATUS_BAD_ENUM = 4,        /* an enum holds a value without a meaning here */
+    DG_STATUS_BAD_DTYPE = 5,       /* a tensor has an element type that is not accepted here */
+    DG_STATUS_BAD_RANK = 6,        /* a tensor has the wrong number of axes */
+    DG_STATUS_BAD_SHAPE = 7,       /* an extent is negative, too large or disagrees with another */
+    DG_STATUS_BAD_STRIDE = 8,      /* strides that no path can read or write */
+    DG_STATUS_MISALIGNED = 9,      /* an address is not a multiple of the element size */
+    DG_STATUS_OVERLAP = 10,        /* an output shares memory with another argument */
+    DG_STATUS_BAD_SCALE = 11,      /* scale factors do not fit their operand or the recipe */
+    DG_STATUS_BAD_VALUE = 12,      /* a number or a host-visible element is out of its range */
+    DG_STATUS_BAD_DEVICE = 13,     /* tensors on different devices, or on one this call can't use */
+    DG_STATUS_UNSUPPORTED = 14,    /* has a meaning, but this build or device cannot do it */
+    DG_STATUS_OUT_OF_MEMORY = 15,  /* host or device memory could not be had */
     DG_STATUS_SMALL_WORKSPACE = 16, /* the workspace is smaller than the query said */
     DG_STATUS_NOT_COMPILED = 17,    /* a kernel is missing and may not be compiled now */
     DG_STATUS_DRIVER = 18,          /* the GPU driver refused; its own text is in the message */

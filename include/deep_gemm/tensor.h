@@ -64,8 +64,12 @@ typedef struct dg_tensor_t {
 } dg_tensor_t;
 
 /* "No tensor": DG_NO_TENSOR as an initialiser, or simply leave the field out. */
-#define DG_NO_TENSOR \
-    { 0, {DG_DEVICE_NONE, 0}, DG_DTYPE_NONE, 0, {0, 0, 0, 0}, {0, 0, 0, 0} }
+#define DG_NO_TENSOR                                                                               \
+    {                                                                                              \
+        0, {DG_DEVICE_NONE, 0}, DG_DTYPE_NONE, 0, {0, 0, 0, 0}, {                                  \
+            0, 0, 0, 0                                                                             \
+        }                                                                                          \
+    }
 
 /* Dense row-major CPU tensors over `data` (last axis fastest). For memory on a GPU set .device
  * afterwards. `data` is const here so that inputs need no cast; outputs are what a function's

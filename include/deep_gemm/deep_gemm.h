@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * DeepGEMM in C: matrix products of LLM training and inference, in FP8, FP4 and BF16 with
+ * fine-grained scaling. This header includes all others; read them in this order, each builds on
+ * those before it.
+ *
+ *     1. status.h         what a call returns, and the sentence that explains a refusal
+ *     2. tensor.h         views of your memory: pointer, type, shape, strides
+ *     3. context.h        how calls run: threads, device, settings, streams and workspace
+ *     4. gemm.h           d = c + a b^T, the dense product, and what scale factors are
+ *     5. grouped.h        the products of a mixture of experts: forward, data and weight gradient
+ *     6. cast.h           from BF16 and FP32 to FP8 and FP4, and back
+ *     7. scale_layout.h   layouts of scale factors, for exchange with other programs
+ *     8. version.h        version numbers
+ *
+ * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
+ * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
+ * are made by their _INIT macro, so that a program built today runs with a later library. Inputs
+ * are never changed; outputs are written completely or, if the call is refused, not at all.
+ * Tensors may lie on any device the library supports, all tensors of one call on the same.
+ */
+#ifndef DEEP_GEMM_H
+#define DEEP_GEMM_H
+
+#include "deep_gemm/cast.h"
+#include "deep_gemm/context.h"
+#include "deep_gemm/gemm.h"
+#include "deep_gemm/grouped.h"
+#include "deep_gemm/scale_layout.h"
+#include "deep_gemm/status.h"
+#include "deep_gemm/tensor.h"
+#include "deep_gemm/version.h"
+
+#endif
