@@ -46,7 +46,7 @@ static int64_t block_length(const dg_cpu_product_t *product) {
     return fine ? 32 : 128;
 }
 
-static void prepare_side(const dg_cpu_isa_t *isa, dg_cpu_side_t *side, const dg_cpu_segment_t *at,
+static void prepare_side(const dg_cpu_kernels_t *isa, dg_cpu_side_t *side, const dg_cpu_segment_t *at,
     int64_t k, int64_t k_count, int64_t block, int64_t scale_begin, void *codes) {
     dg_cpu_pack(isa, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
         k_count, side->width, codes, side->panels);
@@ -58,7 +58,7 @@ static void prepare_side(const dg_cpu_isa_t *isa, dg_cpu_side_t *side, const dg_
 }
 
 /* totals += slab of a times slab of b; see isa.h for the micro-kernel's contract. */
-static void multiply_slab(const dg_cpu_isa_t *isa, const dg_cpu_side_t *a, const dg_cpu_side_t *b,
+static void multiply_slab(const dg_cpu_kernels_t *isa, const dg_cpu_side_t *a, const dg_cpu_side_t *b,
     int64_t k_count, int64_t block, float *totals) {
     const int64_t padded_a = a->panel_count * a->width;
     const int64_t padded_b = b->panel_count * b->width;
@@ -88,7 +88,7 @@ static void place_side(dg_cpu_side_t *side, dg_cpu_carver_t *carver) {
 
 static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const dg_cpu_batch_t *batch = context;
-    const dg_cpu_isa_t *isa = dg_cpu_pool_isa(batch->pool);
+    const dg_cpu_kernels_t *isa = dg_cpu_pool_kernels(batch->pool);
     const dg_cpu_tile_t tile = dg_cpu_find_tile(batch->tilings, batch->count, index);
     const dg_cpu_product_t *product = &batch->products[tile.product];
     dg_cpu_side_t a = {.operand = &product->a,

@@ -13,13 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum dg_cpu_isa_kind_t {
-    DG_CPU_ISA_AUTO = 0, /* the widest that this CPU has */
-    DG_CPU_ISA_PORTABLE = 1,
-    DG_CPU_ISA_AVX2 = 2, /* AVX2, FMA and F16C */
-    DG_CPU_ISA_AVX512 = 3,
-    DG_CPU_ISA_NEON = 4
-} dg_cpu_isa_kind_t;
+#include "deep_gemm/context.h" /* dg_cpu_isa_t and its names are public */
 
 #define DG_CPU_ISA_COUNT 5
 
@@ -36,7 +30,7 @@ typedef enum dg_cpu_isa_kind_t {
 typedef void dg_cpu_multiply_t(int64_t k_count, int used_rows, const float *a, const float *b,
     const float *scale_a, const float *scale_b, float *total);
 
-typedef struct dg_cpu_isa_t {
+typedef struct dg_cpu_kernels_t {
     const char *name; /* "portable", "avx2", ... */
     int rows, cols;   /* the micro-tile */
     dg_cpu_multiply_t *multiply;
@@ -44,18 +38,15 @@ typedef struct dg_cpu_isa_t {
      * the next multiple of 32 elements, and the decoder may touch all of it. */
     void (*decode_e4m3)(const uint8_t *codes, int64_t count, float *values);
     void (*decode_bf16)(const uint16_t *codes, int64_t count, float *values);
-} dg_cpu_isa_t;
+} dg_cpu_kernels_t;
 
 /* The table of that kind, or NULL where the build or this CPU does not have it. */
-const dg_cpu_isa_t *dg_cpu_find_isa(dg_cpu_isa_kind_t kind);
-
-/* "auto", "portable", ...: the spelling users meet; "?" for no kind. */
-const char *dg_cpu_isa_string(dg_cpu_isa_kind_t kind);
+const dg_cpu_kernels_t *dg_cpu_find_kernels(dg_cpu_isa_t kind);
 
 /* The tables themselves, for isa.c. */
-extern const dg_cpu_isa_t dg_cpu_isa_portable;
-extern const dg_cpu_isa_t dg_cpu_isa_avx2;
-extern const dg_cpu_isa_t dg_cpu_isa_avx512;
-extern const dg_cpu_isa_t dg_cpu_isa_neon;
+extern const dg_cpu_kernels_t dg_cpu_kernels_portable;
+extern const dg_cpu_kernels_t dg_cpu_kernels_avx2;
+extern const dg_cpu_kernels_t dg_cpu_kernels_avx512;
+extern const dg_cpu_kernels_t dg_cpu_kernels_neon;
 
 #endif

@@ -75,7 +75,7 @@ static void decode_bf16(const uint16_t *codes, int64_t count, float *values) {
     }
 }
 
-const dg_cpu_isa_t dg_cpu_isa_avx2 = {
+const dg_cpu_kernels_t dg_cpu_kernels_avx2 = {
     .name = "avx2",
     .rows = ROWS,
     .cols = COLS,

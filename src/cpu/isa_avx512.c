@@ -78,7 +78,7 @@ static void decode_bf16(const uint16_t *codes, int64_t count, float *values) {
     }
 }
 
-const dg_cpu_isa_t dg_cpu_isa_avx512 = {
+const dg_cpu_kernels_t dg_cpu_kernels_avx512 = {
     .name = "avx512",
     .rows = ROWS,
     .cols = COLS,

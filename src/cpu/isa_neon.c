@@ -71,7 +71,7 @@ static void decode_bf16(const uint16_t *codes, int64_t count, float *values) {
     }
 }
 
-const dg_cpu_isa_t dg_cpu_isa_neon = {
+const dg_cpu_kernels_t dg_cpu_kernels_neon = {
     .name = "neon",
     .rows = ROWS,
     .cols = COLS,

@@ -40,7 +40,7 @@ static void decode_bf16(const uint16_t *codes, int64_t count, float *values) {
     for (int64_t i = 0; i < count; i++) values[i] = dg_decode_bf16(codes[i]);
 }
 
-const dg_cpu_isa_t dg_cpu_isa_portable = {
+const dg_cpu_kernels_t dg_cpu_kernels_portable = {
     .name = "portable",
     .rows = ROWS,
     .cols = COLS,

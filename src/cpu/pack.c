@@ -216,7 +216,7 @@ static void clear_absent_ks(const dg_cpu_panel_t *panel, const int32_t *ks) {
     }
 }
 
-void dg_cpu_pack(const dg_cpu_isa_t *isa, const dg_cpu_operand_t *operand, const int32_t *other_ks,
+void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, const int32_t *other_ks,
     int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width, void *codes,
     float *panels) {
     dg_cpu_panel_t panel = {

@@ -25,7 +25,7 @@ typedef struct dg_cpu_worker_t {
 } dg_cpu_worker_t;
 
 struct dg_cpu_pool_t {
-    const dg_cpu_isa_t *isa;
+    const dg_cpu_kernels_t *isa;
     int threads;       /* the caller included */
     atomic_long owner; /* process that the mutexes and workers below belong to; -1: being redone */
     pthread_mutex_t turn;  /* held for a whole job */
@@ -114,9 +114,9 @@ static int count_usable_cpus(void) {
     return online > 0 ? (int)(online < DG_CPU_MAX_THREADS ? online : DG_CPU_MAX_THREADS) : 1;
 }
 
-dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_kind_t isa, dg_cpu_pool_t **pool) {
+dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_t isa, dg_cpu_pool_t **pool) {
     *pool = NULL;
-    const dg_cpu_isa_t *table = dg_cpu_find_isa(isa);
+    const dg_cpu_kernels_t *table = dg_cpu_find_kernels(isa);
     if (!table) return DG_STATUS_UNSUPPORTED;
     if (threads <= 0) threads = count_usable_cpus();
     if (threads > DG_CPU_MAX_THREADS) threads = DG_CPU_MAX_THREADS;
@@ -160,7 +160,7 @@ int dg_cpu_pool_threads(const dg_cpu_pool_t *pool) {
     return pool->threads;
 }
 
-const dg_cpu_isa_t *dg_cpu_pool_isa(const dg_cpu_pool_t *pool) {
+const dg_cpu_kernels_t *dg_cpu_pool_kernels(const dg_cpu_pool_t *pool) {
     return pool->isa;
 }
 

@@ -28,13 +28,13 @@ typedef dg_status_t dg_cpu_task_t(void *context, int64_t index, int worker);
 
 /* threads: 1 .. DG_CPU_MAX_THREADS, more is cut down to it; 0 asks for one for each CPU this process
  * may use. Gives DG_STATUS_UNSUPPORTED when the CPU or the build lacks that instruction set. */
-dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_kind_t isa, dg_cpu_pool_t **pool);
+dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_t isa, dg_cpu_pool_t **pool);
 
 /* Stops the workers and frees the scratch memory. NULL is fine. */
 void dg_cpu_destroy_pool(dg_cpu_pool_t *pool);
 
 int dg_cpu_pool_threads(const dg_cpu_pool_t *pool);
-const dg_cpu_isa_t *dg_cpu_pool_isa(const dg_cpu_pool_t *pool);
+const dg_cpu_kernels_t *dg_cpu_pool_kernels(const dg_cpu_pool_t *pool);
 
 /* Runs task(context, i, worker) for i in [0, count) and returns when all have ended: the status of
  * a failed task if there was one. `threads` bounds how many take part (0 = all): a caller with

@@ -40,7 +40,7 @@ static void clear_absent(
     }
 }
 
-void dg_cpu_store_tile(const dg_cpu_isa_t *isa, const dg_cpu_product_t *product,
+void dg_cpu_store_tile(const dg_cpu_kernels_t *isa, const dg_cpu_product_t *product,
     const dg_cpu_tile_t *tile, const int64_t *row_offsets, const int64_t *col_offsets,
     float *totals) {
     const int64_t row_panels = (tile->rows + isa->rows - 1) / isa->rows;

@@ -39,7 +39,7 @@ int dg_cpu_choose_threads(
     return 1 + (int)(work / work_per_thread);
 }
 
-size_t dg_cpu_tile_bytes(const dg_cpu_isa_t *isa, int64_t rows, int64_t cols) {
+size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols) {
     const size_t padded_rows = (size_t)round_up(rows, isa->rows);
     const size_t padded_cols = (size_t)round_up(cols, isa->cols);
     const size_t lengths[2] = {padded_rows, padded_cols};
@@ -54,7 +54,7 @@ size_t dg_cpu_tile_bytes(const dg_cpu_isa_t *isa, int64_t rows, int64_t cols) {
 }
 
 /* Cuts every product into near-equal tiles of at most rows x cols. Returns the number of tiles. */
-static int64_t cut(const dg_cpu_isa_t *isa, int64_t rows, int64_t cols,
+static int64_t cut(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols,
     const dg_cpu_product_t *products, int64_t count, dg_cpu_tiling_t *tilings) {
     int64_t tiles = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -74,7 +74,7 @@ static int64_t cut(const dg_cpu_isa_t *isa, int64_t rows, int64_t cols,
 
 int64_t dg_cpu_choose_tiles(const dg_cpu_pool_t *pool, int threads,
     const dg_cpu_product_t *products, int64_t count, dg_cpu_tiling_t *tilings) {
-    const dg_cpu_isa_t *isa = dg_cpu_pool_isa(pool);
+    const dg_cpu_kernels_t *isa = dg_cpu_pool_kernels(pool);
     int64_t rows = MAX_TILE_ROWS / isa->rows * isa->rows;
     int64_t cols = MAX_TILE_COLS / isa->cols * isa->cols;
     const int64_t min_rows = 4 * isa->rows, min_cols = 4 * isa->cols;
