@@ -9,14 +9,6 @@
 #include "base/error.h"
 #include "model/tensor.h"
 
-static const dg_dtype_set_t data_dtypes =
-    DG_DTYPE_BIT(DG_DTYPE_E4M3) | DG_DTYPE_BIT(DG_DTYPE_E2M1X2) | DG_DTYPE_BIT(DG_DTYPE_BF16);
-static const dg_dtype_set_t scale_dtypes =
-    DG_DTYPE_BIT(DG_DTYPE_F32) | DG_DTYPE_BIT(DG_DTYPE_E8M0) | DG_DTYPE_BIT(DG_DTYPE_I32);
-
-/* Strides in values and extents in values stay below this, so that doubling never overflows. */
-static const int64_t max_extent = INT64_MAX / 4;
-
 int64_t dg_scale_extent(int64_t count, int64_t gran, dg_dtype_t scale) {
     const int64_t step = scale == DG_DTYPE_I32 ? 4 * gran : gran;
     return count / step + (count % step != 0);
@@ -28,7 +20,7 @@ dg_status_t dg_value_stride(const dg_tensor_t *data, const char *name, int32_t a
     if (data->shape[axis] <= 1) return DG_STATUS_OK;
     *stride = data->stride[axis];
     if (data->dtype != DG_DTYPE_E2M1X2 || axis == packed_axis) return DG_STATUS_OK;
-    DG_REQUIRE(*stride < max_extent && *stride > -max_extent, DG_STATUS_BAD_STRIDE, name, ".data",
+    DG_REQUIRE(*stride < DG_MAX_PACKED_EXTENT && *stride > -DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_STRIDE, name, ".data",
         "stride %" PRId64 " along axis %d, expected less than 2^61; check the strides", *stride,
         axis);
     *stride *= 2;
@@ -45,7 +37,7 @@ static dg_status_t find_packed_axis(
     const bool along_rows = !rule->packed_along_k && rule->mn != 0 && rows != rule->mn &&
                             rows == rule->mn / 2 && rule->mn % 2 == 0;
     *packed_axis = along_rows ? row : row + 1;
-    DG_REQUIRE(data->shape[*packed_axis] < max_extent, DG_STATUS_BAD_SHAPE, rule->name, ".data",
+    DG_REQUIRE(data->shape[*packed_axis] < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, rule->name, ".data",
         "shape %s, expected extents below 2^61; check the extents",
         dg_format_list(data->shape, data->rank).bytes);
     return DG_STATUS_OK;
@@ -71,9 +63,8 @@ static dg_status_t check_extents(
     return DG_STATUS_OK;
 }
 
-/* One of the last two axes must be contiguous; the packed one, if there is one. */
-static dg_status_t check_unit_stride(
-    const dg_tensor_t *data, const dg_operand_rule_t *rule, int32_t packed_axis) {
+dg_status_t dg_check_unit_stride(
+    const dg_tensor_t *data, const char *name, int32_t packed_axis) {
     for (int32_t i = 0; i < data->rank; i++) {
         if (data->shape[i] == 0) return DG_STATUS_OK;
     }
@@ -81,12 +72,12 @@ static dg_status_t check_unit_stride(
     const bool row_unit = data->shape[row] == 1 || data->stride[row] == 1;
     const bool col_unit = data->shape[col] == 1 || data->stride[col] == 1;
     if (packed_axis >= 0) {
-        DG_REQUIRE(packed_axis == row ? row_unit : col_unit, DG_STATUS_BAD_STRIDE, rule->name,
+        DG_REQUIRE(packed_axis == row ? row_unit : col_unit, DG_STATUS_BAD_STRIDE, name,
             ".data", "strides %s, expected 1 along axis %d: e2m1x2 codes are packed along the "
             "contiguous axis; pack them along axis %d or copy the tensor",
             dg_format_list(data->stride, data->rank).bytes, packed_axis, packed_axis);
     }
-    DG_REQUIRE(row_unit || col_unit, DG_STATUS_BAD_STRIDE, rule->name, ".data",
+    DG_REQUIRE(row_unit || col_unit, DG_STATUS_BAD_STRIDE, name, ".data",
         "strides %s, expected 1 along one of the last two axes; copy the tensor to a contiguous "
         "one",
         dg_format_list(data->stride, data->rank).bytes);
@@ -99,14 +90,14 @@ static dg_status_t fill_side(
     side->data = data->data;
     side->dtype = data->dtype;
     side->group_stride = 0;
-    side->extent_mn = data->shape[row];
+    side->gather_extent = data->shape[row];
     if (data->rank == 3) {
         DG_TRY(dg_value_stride(data, name, 0, packed_axis, 0, &side->group_stride));
     }
     DG_TRY(dg_value_stride(data, name, row, packed_axis, 1, &side->mn_stride));
     DG_TRY(dg_value_stride(data, name, col, packed_axis, 1, &side->k_stride));
     if (packed_axis == row) {
-        side->extent_mn *= 2;
+        side->gather_extent *= 2;
         side->mn_stride = 1;
         /* a single k of packed rows: any stride will do that keeps the pairs of a byte together */
         if (data->shape[col] == 1) side->k_stride = 2;
@@ -121,10 +112,10 @@ dg_status_t dg_check_operand_data(const dg_operand_t *operand, const dg_operand_
     const dg_tensor_t *data = &operand->data;
     const int32_t rank = rule->groups == DG_NO_AXIS ? 2 : 3;
     int32_t packed_axis;
-    DG_TRY(dg_check_tensor(data, rule->name, ".data", data_dtypes, rank));
+    DG_TRY(dg_check_tensor(data, rule->name, ".data", DG_OPERAND_DTYPES, rank));
     DG_TRY(find_packed_axis(data, rule, &packed_axis));
     DG_TRY(check_extents(data, rule, packed_axis));
-    DG_TRY(check_unit_stride(data, rule, packed_axis));
+    DG_TRY(dg_check_unit_stride(data, rule->name, packed_axis));
     DG_TRY(fill_side(data, rule->name, packed_axis, side));
     k->k = packed_axis == rank - 1 ? 2 * data->shape[rank - 1] : data->shape[rank - 1];
     const bool open = packed_axis == rank - 1 && rule->mn == 0 && !rule->packed_along_k;
@@ -184,9 +175,9 @@ dg_status_t dg_check_operand_scale(const dg_operand_t *operand, const dg_operand
         "as it was when the operand was quantised",
         operand->gran_mn);
     DG_TRY(dg_check_gran_k(operand->gran_k, name));
-    DG_TRY(dg_check_tensor(scale, name, ".scale", scale_dtypes, rank));
+    DG_TRY(dg_check_tensor(scale, name, ".scale", DG_SCALE_DTYPES, rank));
 
-    const int64_t mn = rule->mn == DG_ANY_EXTENT ? side->extent_mn : rule->mn;
+    const int64_t mn = rule->mn == DG_ANY_EXTENT ? side->gather_extent : rule->mn;
     const int64_t expected[3] = {rule->groups, dg_scale_extent(mn, operand->gran_mn, DG_DTYPE_F32),
         dg_scale_extent(k, operand->gran_k, scale->dtype)};
     const int64_t *tail = expected + 3 - rank;

@@ -11,6 +11,15 @@
 
 #include "deep_gemm/gemm.h"
 #include "model/problem.h"
+#include "model/tensor.h"
+
+#define DG_OPERAND_DTYPES                                                                          \
+    (DG_DTYPE_BIT(DG_DTYPE_E4M3) | DG_DTYPE_BIT(DG_DTYPE_E2M1X2) | DG_DTYPE_BIT(DG_DTYPE_BF16))
+#define DG_SCALE_DTYPES                                                                            \
+    (DG_DTYPE_BIT(DG_DTYPE_F32) | DG_DTYPE_BIT(DG_DTYPE_E8M0) | DG_DTYPE_BIT(DG_DTYPE_I32))
+
+/* Extents and strides that count E2M1X2 bytes stay below this: doubled, they count codes. */
+#define DG_MAX_PACKED_EXTENT (INT64_MAX / 4)
 
 /* What an operand has to be. */
 typedef struct dg_operand_rule_t {
@@ -42,6 +51,10 @@ dg_status_t dg_match_k(const dg_operand_k_t *a, const dg_operand_k_t *b, int64_t
  * any; fills side->scale. */
 dg_status_t dg_check_operand_scale(const dg_operand_t *operand, const dg_operand_rule_t *rule,
     int64_t k, dg_side_t *side);
+
+/* Refuses [.., x, y] data with neither of its last two axes contiguous; packed_axis, if it is one, is
+ * the axis along which E2M1X2 is packed and must be the contiguous one. */
+dg_status_t dg_check_unit_stride(const dg_tensor_t *data, const char *name, int32_t packed_axis);
 
 /* Rules that scale tensors of all families share. `name` is the operand's. */
 dg_status_t dg_check_scale_presence(const dg_tensor_t *scale, const char *name, dg_dtype_t data);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GEMM call after checking: what the api layer hands to a backend. Layouts have become strides,
- * optional arguments NULL pointers, and nothing in here can be wrong, so that a backend computes and
- * never refuses. The files of src/api fill these; src/cpu reads them.
+ * A GEMM call after checking: what the api layer hands to a backend. Layouts have become strides and
+ * absent arguments NULL pointers. The files of src/api fill these; src/cpu reads them.
  *
- * Values of group tensors are not in here but where the caller put them (see groups.h): a GPU reads
- * them on the device.
+ * Group values and row lists stay the tensors they are, since a GPU reads them on the device: they
+ * alone are left for the backend to look at.
  */
 #ifndef DG_MODEL_PROBLEM_H
 #define DG_MODEL_PROBLEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "deep_gemm/tensor.h"
+#include "deep_gemm/grouped.h"
 
 /* Scale factors [group, mn, k], one for each gran_mn x gran_k values. */
 typedef struct dg_factors_t {
@@ -30,7 +30,7 @@ typedef struct dg_side_t {
     /* Values (for E2M1X2 codes, two a byte) from one index to the next; one of mn_stride and
      * k_stride is 1. An axis of extent 1 has a stride as good as any. */
     int64_t group_stride, mn_stride, k_stride;
-    int64_t extent_mn; /* rows of data that exist: gathered rows are below it */
+    int64_t gather_extent; /* of the axis a row list picks from: its entries are below this */
     dg_factors_t scale;
 } dg_side_t;
 
@@ -49,5 +49,35 @@ typedef struct dg_gemm_problem_t {
     dg_side_t a, b;
     dg_output_t out;
 } dg_gemm_problem_t;
+
+/* d[i] = c[i] + a[i] b[g(i)]^T, the rows of d in groups. MASKED: a, c and d have a group axis. */
+typedef struct dg_m_grouped_problem_t {
+    int64_t group_count, rows, n, k; /* rows of d; MASKED: of each group's matrix */
+    dg_side_t a, b;
+    dg_output_t out;
+    dg_groups_t groups; /* alignment is set */
+    dg_tensor_t a_rows; /* DG_NO_TENSOR: row i of the product is row i of a */
+    bool zero_padding;
+} dg_m_grouped_problem_t;
+
+/* One side of a K-grouped product: mn by tokens. */
+typedef struct dg_k_side_t {
+    const char *name; /* "a" or "b": values read late are refused under this name */
+    dg_side_t side;   /* FLAT: strides follow from the size of each group */
+    bool flat;
+    int64_t flat_bytes; /* FLAT: bytes of data for each of mn */
+    dg_tensor_t rows;   /* DG_NO_TENSOR: token t is row t of data */
+} dg_k_side_t;
+
+/* d[g] = c[g] + a_g b_g^T, the groups lying along k. */
+typedef struct dg_k_grouped_problem_t {
+    int64_t group_count, m, n, tokens;
+    dg_k_side_t a, b;
+    dg_output_t out; /* LIST: d and c are NULL */
+    bool sum;        /* one [m, n] for all groups */
+    void *const *d_list;       /* LIST: [group_count]; else NULL */
+    const void *const *c_list; /* LIST: [group_count] or NULL */
+    dg_groups_t groups;
+} dg_k_grouped_problem_t;
 
 #endif

@@ -12,10 +12,6 @@
  */
 #include "model/span.h"
 
-#include <inttypes.h>
-
-#include "base/error.h"
-
 enum { MAX_TERMS = 2 * DG_MAX_RANK, MAX_TRIES = 4096 };
 
 /* count * stride with count in [low, high]. */
@@ -125,23 +121,4 @@ bool dg_same_view(const dg_tensor_t *a, const dg_tensor_t *b) {
         same = a->shape[i] == b->shape[i] && (a->shape[i] <= 1 || a->stride[i] == b->stride[i]);
     }
     return same;
-}
-
-dg_status_t dg_check_apart(const dg_tensor_t *d, const char *name, const dg_tensor_t *input,
-    const char *input_name, const char *input_field) {
-    DG_REQUIRE(!dg_tensors_overlap(d, input), DG_STATUS_OVERLAP, name, "",
-        "memory [0x%" PRIxPTR ", 0x%" PRIxPTR ") shares bytes with %s%s [0x%" PRIxPTR ", 0x%" PRIxPTR
-        "); outputs must not overlap inputs: pass another buffer",
-        dg_tensor_span(d).begin, dg_tensor_span(d).end, input_name, input_field,
-        dg_tensor_span(input).begin, dg_tensor_span(input).end);
-    return DG_STATUS_OK;
-}
-
-dg_status_t dg_check_accumulator(const dg_tensor_t *c, const dg_tensor_t *d) {
-    DG_REQUIRE(dg_same_view(c, d) || !dg_tensors_overlap(c, d), DG_STATUS_OVERLAP, "c", "",
-        "memory [0x%" PRIxPTR ", 0x%" PRIxPTR ") partly overlaps d [0x%" PRIxPTR ", 0x%" PRIxPTR
-        "); c may be d itself (same address and strides) or lie apart from it: pass one of the two",
-        dg_tensor_span(c).begin, dg_tensor_span(c).end, dg_tensor_span(d).begin,
-        dg_tensor_span(d).end);
-    return DG_STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory that a view covers, and whether two views share any of it. The api layer asks this
- * before anything is written: an output that overlaps another argument is refused.
+ * The memory that a view covers, and whether two views share any of it. arguments.c asks this before
+ * anything is written.
  *
  * Two views whose intervals of addresses are disjoint share nothing, which settles nearly every
  * call. Views that interleave (column slices of one buffer, even and odd rows) are then compared
@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 
-#include "deep_gemm/status.h"
 #include "deep_gemm/tensor.h"
 
 /* The interval [begin, end) of addresses from a view's lowest byte to past its highest; empty for an
@@ -30,13 +29,5 @@ bool dg_tensors_overlap(const dg_tensor_t *a, const dg_tensor_t *b);
 
 /* True if both views have the same type, shape and address and the same place for each element. */
 bool dg_same_view(const dg_tensor_t *a, const dg_tensor_t *b);
-
-/* Refuses an output `d` (called `name` in the message) that shares memory with the input `input`
- * (called `input_name` and `input_field`, ("a", ".scale")); inputs that were not given pass. */
-dg_status_t dg_check_apart(const dg_tensor_t *d, const char *name, const dg_tensor_t *input,
-    const char *input_name, const char *input_field);
-
-/* Refuses an accumulator `c` that shares memory with `d` without being the very same view. */
-dg_status_t dg_check_accumulator(const dg_tensor_t *c, const dg_tensor_t *d);
 
 #endif
