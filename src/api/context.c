@@ -54,24 +54,29 @@ static void watch_fork(void) {
     pthread_atfork(lock_contexts, unlock_contexts, unlock_contexts);
 }
 
-/* With the lock held: the context meant by `ctx`, alive. */
-static dg_status_t resolve(const dg_context_t *ctx, dg_context_t **resolved) {
-    if (ctx == NULL) {
-        if (default_context.state == STATE_UNUSED) {
-            DG_TRY(dg_initial_settings(&default_context.options));
-            default_context.state = STATE_LIVE;
-        }
-        *resolved = &default_context;
-        return DG_STATUS_OK;
-    }
+/* With the lock held: makes the default context out of constants and the environment. */
+static dg_status_t start_default(void) {
+    if (default_context.state == STATE_LIVE) return DG_STATUS_OK;
+    DG_TRY(dg_initial_settings(&default_context.options));
+    default_context.state = STATE_LIVE;
+    return DG_STATUS_OK;
+}
+
+static dg_status_t check_live(const dg_context_t *ctx) {
     DG_REQUIRE(ctx->state != STATE_DESTROYED, DG_STATUS_BAD_CONTEXT, "ctx", "",
         "context %p was destroyed; create another, or pass NULL for the default one",
         (const void *)ctx);
     DG_REQUIRE(ctx->state == STATE_LIVE, DG_STATUS_BAD_CONTEXT, "ctx", "",
         "%p is no context; pass what dg_context_create() gave, or NULL for the default one",
         (const void *)ctx);
-    *resolved = (dg_context_t *)(uintptr_t)ctx;
     return DG_STATUS_OK;
+}
+
+/* With the lock held: the context meant by `ctx`, alive; or NULL and why in *status. */
+static dg_context_t *resolve(const dg_context_t *ctx, dg_status_t *status) {
+    *status = ctx == NULL ? start_default() : check_live(ctx);
+    if (*status != DG_STATUS_OK) return NULL;
+    return ctx == NULL ? &default_context : (dg_context_t *)(uintptr_t)ctx;
 }
 
 /* With the lock held: the context's slot, if any, for the caller to destroy; NULL if calls use it. */
@@ -96,9 +101,8 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
     DG_REQUIRE(out != NULL, DG_STATUS_NULL_POINTER, "out", "",
         "NULL, expected the address of a dg_context_t pointer to fill");
     pthread_once(&fork_once, watch_fork);
-    dg_context_t *parent;
     lock_contexts();
-    const dg_status_t status = resolve(NULL, &parent);
+    const dg_status_t status = start_default();
     dg_context_options_t merged = default_context.options;
     unlock_contexts();
     DG_TRY(status);
@@ -118,11 +122,11 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
 dg_status_t dg_context_destroy(dg_context_t *ctx) {
     dg_enter_function("dg_context_destroy");
     if (ctx == NULL) return DG_STATUS_OK;
-    dg_context_t *resolved;
+    dg_status_t status;
     pool_slot_t *slot = NULL;
     lock_contexts();
-    const dg_status_t status = resolve(ctx, &resolved);
-    if (status == DG_STATUS_OK) {
+    dg_context_t *resolved = resolve(ctx, &status);
+    if (resolved != NULL) {
         resolved->state = STATE_DESTROYED;
         slot = release_slot(resolved);
     }
@@ -138,21 +142,21 @@ dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t
 }
 
 dg_status_t dg_read_settings(const dg_context_t *ctx, dg_context_options_t *options) {
-    dg_context_t *resolved;
+    dg_status_t status;
     lock_contexts();
-    const dg_status_t status = resolve(ctx, &resolved);
-    if (status == DG_STATUS_OK) *options = dg_settings_in_force(&resolved->options);
+    const dg_context_t *resolved = resolve(ctx, &status);
+    if (resolved != NULL) *options = dg_settings_in_force(&resolved->options);
     unlock_contexts();
     return status;
 }
 
 dg_status_t dg_update_settings(dg_context_t *ctx,
     dg_status_t (*change)(dg_context_options_t *, const void *), const void *with) {
-    dg_context_t *resolved;
+    dg_status_t status;
     pool_slot_t *slot = NULL;
     lock_contexts();
-    dg_status_t status = resolve(ctx, &resolved);
-    if (status == DG_STATUS_OK) {
+    dg_context_t *resolved = resolve(ctx, &status);
+    if (resolved != NULL) {
         dg_context_options_t changed = resolved->options;
         status = change(&changed, with);
         if (status == DG_STATUS_OK) {
@@ -178,11 +182,12 @@ dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *c
     call->function = function;
     call->pool = NULL;
     pthread_once(&fork_once, watch_fork);
+    dg_status_t status;
     lock_contexts();
-    const dg_status_t status = resolve(ctx, &call->ctx);
-    if (status == DG_STATUS_OK) call->options = dg_settings_in_force(&call->ctx->options);
+    call->ctx = resolve(ctx, &status);
+    if (call->ctx != NULL) call->options = dg_settings_in_force(&call->ctx->options);
     unlock_contexts();
-    if (status == DG_STATUS_OK && call->options.log != NULL) call->begin = seconds_now();
+    if (call->ctx != NULL && call->options.log != NULL) call->begin = seconds_now();
     return status;
 }
 

@@ -2,7 +2,6 @@
  *
  * See settings.h. The public setters of single settings are in setters.c.
  */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "api/settings.h"
 
 #include <sched.h>
