@@ -55,7 +55,7 @@ static void enter_segment(dg_cpu_operand_t *operand, const void *data, int64_t r
 static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side,
     const dg_cpu_segment_t *at, int64_t k, int64_t k_count, int64_t block, int64_t scale_begin,
     void *codes) {
-    dg_cpu_pack(kernels, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
+    dg_cpu_pack(kernels, &side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
         k_count, side->width, codes, side->panels);
     const int64_t padded = side->panel_count * side->width;
     for (int64_t offset = 0; offset < k_count; offset += block) {

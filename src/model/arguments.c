@@ -53,14 +53,16 @@ dg_status_t dg_check_accumulator(const dg_tensor_t *c, const dg_tensor_t *d, dg_
 
 dg_status_t dg_check_devices(const dg_tensor_t *d, const dg_input_t *inputs, int count) {
     const dg_device_t device = d->device;
+    DG_REQUIRE(dg_tensor_given(d), DG_STATUS_NULL_POINTER, "d", "",
+        "no tensor, expected the output; fill the field with dg_tensor_2d() or its kin");
     DG_REQUIRE(device.type == DG_DEVICE_CPU || device.type == DG_DEVICE_CUDA, DG_STATUS_BAD_DEVICE,
         "d", "", "device type %d, expected %d (CPU) or %d (CUDA); set the tensor's device",
         (int)device.type, (int)DG_DEVICE_CPU, (int)DG_DEVICE_CUDA);
     for (int i = 0; i < count; i++) {
         const dg_device_t other = inputs[i].tensor->device;
         if (!dg_tensor_given(inputs[i].tensor)) continue;
-        const bool same = other.type == device.type &&
-                          (other.id == device.id || device.type == DG_DEVICE_CPU);
+        const bool same =
+            other.type == device.type && (other.id == device.id || device.type == DG_DEVICE_CPU);
         DG_REQUIRE(same, DG_STATUS_BAD_DEVICE, inputs[i].name, inputs[i].field,
             "device (type %d, id %d), expected (type %d, id %d), where d is; copy the tensor there",
             (int)other.type, other.id, (int)device.type, device.id);

@@ -46,7 +46,8 @@ static dg_status_t check_tokens_first(const dg_k_check_t *check, const dg_tensor
     DG_TRY(dg_check_tensor(data, check->name, ".data", DG_OPERAND_DTYPES, 2));
     const int64_t stored = is_packed(data) ? check->mn / 2 : check->mn;
     DG_REQUIRE(!is_packed(data) || check->mn % 2 == 0, DG_STATUS_BAD_SHAPE, check->name, ".data",
-        "shape %s of e2m1x2 for %s = %" PRId64 ", expected an even %s: [tokens, %s / 2] holds two a "
+        "shape %s of e2m1x2 for %s = %" PRId64
+        ", expected an even %s: [tokens, %s / 2] holds two a "
         "byte; pad %s by one",
         dg_format_list(data->shape, 2).bytes, check->mn_name, check->mn, check->mn_name,
         check->mn_name, check->mn_name);
@@ -93,11 +94,11 @@ static dg_status_t check_flat(const dg_k_check_t *check) {
         "group; pass all of them back to back",
         dg_format_list(data->shape, 1).bytes, check->mn_name, mn, check->mn_name);
     check->side->flat = true;
-    check->side->flat_bytes = mn == 0 ? 0 : data->shape[0] / mn;
-    DG_REQUIRE(check->side->flat_bytes < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, check->name,
+    check->side->flat_length = mn == 0 ? 0 : data->shape[0] / mn;
+    DG_REQUIRE(check->side->flat_length < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, check->name,
         ".data", "shape %s, expected less than 2^61 for each %s; check the extent",
         dg_format_list(data->shape, 1).bytes, check->mn_name);
-    const int64_t count = check->side->flat_bytes;
+    const int64_t count = check->side->flat_length;
     *check->tokens = mn == 0           ? (dg_token_count_t){0, INT64_MAX}
                      : is_packed(data) ? (dg_token_count_t){0, 2 * count}
                                        : (dg_token_count_t){count, count};
@@ -142,7 +143,8 @@ dg_status_t dg_match_tokens(
         "%" PRId64 " tokens, but a holds %" PRId64 "; pass operands of as many tokens", *tokens,
         a->high);
     DG_REQUIRE(contains(b, *tokens), DG_STATUS_BAD_SHAPE, "b", ".data",
-        "holds %" PRId64 " tokens, expected %" PRId64 ", as a does; pass operands of as many tokens",
+        "holds %" PRId64 " tokens, expected %" PRId64
+        ", as a does; pass operands of as many tokens",
         b->high, *tokens);
     return DG_STATUS_OK;
 }

@@ -20,7 +20,8 @@ dg_status_t dg_value_stride(const dg_tensor_t *data, const char *name, int32_t a
     if (data->shape[axis] <= 1) return DG_STATUS_OK;
     *stride = data->stride[axis];
     if (data->dtype != DG_DTYPE_E2M1X2 || axis == packed_axis) return DG_STATUS_OK;
-    DG_REQUIRE(*stride < DG_MAX_PACKED_EXTENT && *stride > -DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_STRIDE, name, ".data",
+    DG_REQUIRE(*stride<DG_MAX_PACKED_EXTENT && * stride> - DG_MAX_PACKED_EXTENT,
+        DG_STATUS_BAD_STRIDE, name, ".data",
         "stride %" PRId64 " along axis %d, expected less than 2^61; check the strides", *stride,
         axis);
     *stride *= 2;
@@ -37,8 +38,8 @@ static dg_status_t find_packed_axis(
     const bool along_rows = !rule->packed_along_k && rule->mn != 0 && rows != rule->mn &&
                             rows == rule->mn / 2 && rule->mn % 2 == 0;
     *packed_axis = along_rows ? row : row + 1;
-    DG_REQUIRE(data->shape[*packed_axis] < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, rule->name, ".data",
-        "shape %s, expected extents below 2^61; check the extents",
+    DG_REQUIRE(data->shape[*packed_axis] < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, rule->name,
+        ".data", "shape %s, expected extents below 2^61; check the extents",
         dg_format_list(data->shape, data->rank).bytes);
     return DG_STATUS_OK;
 }
@@ -47,24 +48,25 @@ static dg_status_t check_extents(
     const dg_tensor_t *data, const dg_operand_rule_t *rule, int32_t packed_axis) {
     const int32_t row = data->rank - 2;
     DG_REQUIRE(rule->groups == DG_NO_AXIS || data->shape[0] == rule->groups, DG_STATUS_BAD_SHAPE,
-        rule->name, ".data", "shape %s, expected %" PRId64 " groups along the first axis; pass one "
+        rule->name, ".data",
+        "shape %s, expected %" PRId64 " groups along the first axis; pass one "
         "matrix for each group",
         dg_format_list(data->shape, data->rank).bytes, rule->groups);
-    const bool fits = rule->mn == DG_ANY_EXTENT || packed_axis == row ||
-                      data->shape[row] == rule->mn;
+    const bool fits =
+        rule->mn == DG_ANY_EXTENT || packed_axis == row || data->shape[row] == rule->mn;
     const char *packing = data->dtype != DG_DTYPE_E2M1X2 ? ""
                           : rule->packed_along_k         ? " (e2m1x2: [rows, k / 2])"
-                                                         : " (e2m1x2: [rows, k / 2] or [rows / 2, k])";
+                                                 : " (e2m1x2: [rows, k / 2] or [rows / 2, k])";
     DG_REQUIRE(fits, DG_STATUS_BAD_SHAPE, rule->name, ".data",
-        "shape %s, expected %" PRId64 " rows along axis %d%s, as many as d has %s; pass [.., %s, k], "
+        "shape %s, expected %" PRId64
+        " rows along axis %d%s, as many as d has %s; pass [.., %s, k], "
         "a view from dg_tensor_transpose() if k comes first in memory",
         dg_format_list(data->shape, data->rank).bytes, rule->mn, row, packing, rule->rows,
         rule->rows);
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_unit_stride(
-    const dg_tensor_t *data, const char *name, int32_t packed_axis) {
+dg_status_t dg_check_unit_stride(const dg_tensor_t *data, const char *name, int32_t packed_axis) {
     for (int32_t i = 0; i < data->rank; i++) {
         if (data->shape[i] == 0) return DG_STATUS_OK;
     }
@@ -72,8 +74,8 @@ dg_status_t dg_check_unit_stride(
     const bool row_unit = data->shape[row] == 1 || data->stride[row] == 1;
     const bool col_unit = data->shape[col] == 1 || data->stride[col] == 1;
     if (packed_axis >= 0) {
-        DG_REQUIRE(packed_axis == row ? row_unit : col_unit, DG_STATUS_BAD_STRIDE, name,
-            ".data", "strides %s, expected 1 along axis %d: e2m1x2 codes are packed along the "
+        DG_REQUIRE(packed_axis == row ? row_unit : col_unit, DG_STATUS_BAD_STRIDE, name, ".data",
+            "strides %s, expected 1 along axis %d: e2m1x2 codes are packed along the "
             "contiguous axis; pack them along axis %d or copy the tensor",
             dg_format_list(data->stride, data->rank).bytes, packed_axis, packed_axis);
     }
@@ -162,8 +164,8 @@ dg_status_t dg_check_gran_k(int32_t gran_k, const char *name) {
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_operand_scale(const dg_operand_t *operand, const dg_operand_rule_t *rule,
-    int64_t k, dg_side_t *side) {
+dg_status_t dg_check_operand_scale(
+    const dg_operand_t *operand, const dg_operand_rule_t *rule, int64_t k, dg_side_t *side) {
     const dg_tensor_t *scale = &operand->scale;
     const char *name = rule->name;
     side->scale = (dg_factors_t){.gran_mn = 1, .gran_k = 128};

@@ -23,10 +23,10 @@
 
 /* What an operand has to be. */
 typedef struct dg_operand_rule_t {
-    const char *name;   /* "a" or "b" */
-    const char *rows;   /* "m": what its first axis counts, for messages */
-    int64_t groups;     /* extent of a leading axis, DG_NO_AXIS: there is none */
-    int64_t mn;         /* rows; DG_ANY_EXTENT: as many as data has (they are gathered) */
+    const char *name;    /* "a" or "b" */
+    const char *rows;    /* "m": what its first axis counts, for messages */
+    int64_t groups;      /* extent of a leading axis, DG_NO_AXIS: there is none */
+    int64_t mn;          /* rows; DG_ANY_EXTENT: as many as data has (they are gathered) */
     bool packed_along_k; /* E2M1X2 may be packed along k alone */
 } dg_operand_rule_t;
 
@@ -40,8 +40,8 @@ typedef struct dg_operand_k_t {
 } dg_operand_k_t;
 
 /* Refuses data of the wrong type, rank, extents or strides; fills all of side but the scale. */
-dg_status_t dg_check_operand_data(const dg_operand_t *operand, const dg_operand_rule_t *rule,
-    dg_side_t *side, dg_operand_k_t *k);
+dg_status_t dg_check_operand_data(
+    const dg_operand_t *operand, const dg_operand_rule_t *rule, dg_side_t *side, dg_operand_k_t *k);
 
 /* Refuses two operands whose types do not go together, or whose k differ; *k is their k. */
 dg_status_t dg_check_operand_types(dg_dtype_t a, dg_dtype_t b);
@@ -49,8 +49,8 @@ dg_status_t dg_match_k(const dg_operand_k_t *a, const dg_operand_k_t *b, int64_t
 
 /* Refuses scale factors of the wrong type, shape or granularity, factors for BF16 and FP4 without
  * any; fills side->scale. */
-dg_status_t dg_check_operand_scale(const dg_operand_t *operand, const dg_operand_rule_t *rule,
-    int64_t k, dg_side_t *side);
+dg_status_t dg_check_operand_scale(
+    const dg_operand_t *operand, const dg_operand_rule_t *rule, int64_t k, dg_side_t *side);
 
 /* Refuses [.., x, y] data with neither of its last two axes contiguous; packed_axis, if it is one, is
  * the axis along which E2M1X2 is packed and must be the contiguous one. */

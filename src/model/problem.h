@@ -18,7 +18,8 @@
 typedef struct dg_factors_t {
     const void *data; /* NULL: every factor is 1 */
     dg_dtype_t dtype; /* F32, E8M0, or I32 with four UE8M0 along k */
-    int64_t group_stride, mn_stride, k_stride; /* elements, from one factor (I32: word) to the next */
+    int64_t group_stride, mn_stride,
+        k_stride;    /* elements, from one factor (I32: word) to the next */
     int64_t count_k; /* factors (words) along k that exist */
     int32_t gran_mn, gran_k;
 } dg_factors_t;
@@ -37,8 +38,8 @@ typedef struct dg_side_t {
 /* Where results go: [group, m, n], n fastest. */
 typedef struct dg_output_t {
     void *d;
-    const void *c; /* NULL: nothing is added; may equal d */
-    dg_dtype_t dtype; /* of d and c: BF16 or F32 */
+    const void *c;                        /* NULL: nothing is added; may equal d */
+    dg_dtype_t dtype;                     /* of d and c: BF16 or F32 */
     int64_t group_stride, row_stride;     /* of d, elements */
     int64_t c_group_stride, c_row_stride; /* of c, elements */
 } dg_output_t;
@@ -65,16 +66,16 @@ typedef struct dg_k_side_t {
     const char *name; /* "a" or "b": values read late are refused under this name */
     dg_side_t side;   /* FLAT: strides follow from the size of each group */
     bool flat;
-    int64_t flat_bytes; /* FLAT: bytes of data for each of mn */
-    dg_tensor_t rows;   /* DG_NO_TENSOR: token t is row t of data */
+    int64_t flat_length; /* FLAT: elements of data for each of mn */
+    dg_tensor_t rows;    /* DG_NO_TENSOR: token t is row t of data */
 } dg_k_side_t;
 
 /* d[g] = c[g] + a_g b_g^T, the groups lying along k. */
 typedef struct dg_k_grouped_problem_t {
     int64_t group_count, m, n, tokens;
     dg_k_side_t a, b;
-    dg_output_t out; /* LIST: d and c are NULL */
-    bool sum;        /* one [m, n] for all groups */
+    dg_output_t out;           /* LIST: d and c are NULL */
+    bool sum;                  /* one [m, n] for all groups */
     void *const *d_list;       /* LIST: [group_count]; else NULL */
     const void *const *c_list; /* LIST: [group_count] or NULL */
     dg_groups_t groups;

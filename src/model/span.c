@@ -12,6 +12,8 @@
  */
 #include "model/span.h"
 
+#include <stddef.h>
+
 enum { MAX_TERMS = 2 * DG_MAX_RANK, MAX_TRIES = 4096 };
 
 /* count * stride with count in [low, high]. */
@@ -21,7 +23,7 @@ typedef struct dg_term_t {
 } dg_term_t;
 
 typedef struct dg_search_t {
-    dg_term_t terms[MAX_TERMS]; /* strides descending */
+    dg_term_t terms[MAX_TERMS];                                  /* strides descending */
     int64_t reach_low[MAX_TERMS + 1], reach_high[MAX_TERMS + 1]; /* sums of the terms from x on */
     int count;
     int tries;
