@@ -37,7 +37,8 @@ static dg_status_t check_groups(const dg_m_grouped_gemm_args_t *args,
     DG_TRY(dg_check_result(d, stacked ? 3 : 2));
     problem->rows = d->shape[stacked ? 1 : 0];
     problem->n = d->shape[stacked ? 2 : 1];
-    problem->group_count = indexed ? args->b.data.shape[0] : count;
+    const int64_t matrices = args->b.data.shape[0] > 0 ? args->b.data.shape[0] : 0;
+    problem->group_count = indexed ? matrices : count;
     problem->groups = *groups;
     if (groups->alignment == 0) problem->groups.alignment = options->mk_alignment;
     problem->zero_padding = args->zero_padding != DG_OFF;

@@ -31,7 +31,8 @@ typedef struct dg_cpu_batch_t {
 /* One operand's share of a tile and the scratch memory for it. */
 typedef struct dg_cpu_side_t {
     dg_cpu_operand_t operand; /* data and row_stride are those of the segment at work */
-    const int32_t *other_ks;
+    const int32_t *other_ks;  /* these two count k as that segment's data does */
+    int64_t k_begin;
     int64_t begin, count; /* rows of the operand */
     int64_t panel_count;
     int width;
@@ -46,17 +47,19 @@ static int64_t block_length(const dg_cpu_product_t *product) {
     return fine ? 32 : 128;
 }
 
-static void enter_segment(dg_cpu_operand_t *operand, const void *data, int64_t row_stride) {
+static void enter_segment(dg_cpu_side_t *side, int64_t k_begin, const int32_t *other_ks,
+    const void *data, int64_t row_stride) {
+    side->k_begin = data ? 0 : k_begin;
+    side->other_ks = data && other_ks ? other_ks + k_begin : other_ks;
     if (!data) return;
-    operand->data = data;
-    operand->row_stride = row_stride;
+    side->operand.data = data;
+    side->operand.row_stride = row_stride;
 }
 
-static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side,
-    const dg_cpu_segment_t *at, int64_t k, int64_t k_count, int64_t block, int64_t scale_begin,
-    void *codes) {
-    dg_cpu_pack(kernels, &side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
-        k_count, side->width, codes, side->panels);
+static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side, int64_t k,
+    int64_t k_count, int64_t block, int64_t scale_begin, void *codes) {
+    dg_cpu_pack(kernels, &side->operand, side->other_ks, side->begin, side->count,
+        side->k_begin + k, k_count, side->width, codes, side->panels);
     const int64_t padded = side->panel_count * side->width;
     for (int64_t offset = 0; offset < k_count; offset += block) {
         dg_cpu_load_scales(&side->operand, side->offsets, side->count, padded, k + offset,
@@ -98,16 +101,10 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(batch->pool);
     const dg_cpu_tile_t tile = dg_cpu_find_tile(batch->tilings, batch->count, index);
     const dg_cpu_product_t *product = &batch->products[tile.product];
-    dg_cpu_side_t a = {.operand = product->a,
-        .other_ks = product->b.ks,
-        .begin = tile.row,
-        .count = tile.rows,
-        .width = kernels->rows};
-    dg_cpu_side_t b = {.operand = product->b,
-        .other_ks = product->a.ks,
-        .begin = tile.col,
-        .count = tile.cols,
-        .width = kernels->cols};
+    dg_cpu_side_t a = {
+        .operand = product->a, .begin = tile.row, .count = tile.rows, .width = kernels->rows};
+    dg_cpu_side_t b = {
+        .operand = product->b, .begin = tile.col, .count = tile.cols, .width = kernels->cols};
 
     void *scratch =
         dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(kernels, tile.rows, tile.cols));
@@ -126,13 +123,13 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const int64_t block = block_length(product);
     for (int64_t s = 0; s < product->segment_count; s++) {
         const dg_cpu_segment_t *at = &product->segments[s];
-        enter_segment(&a.operand, at->data_a, at->row_stride_a);
-        enter_segment(&b.operand, at->data_b, at->row_stride_b);
+        enter_segment(&a, at->k_begin, product->b.ks, at->data_a, at->row_stride_a);
+        enter_segment(&b, at->k_begin, product->a.ks, at->data_b, at->row_stride_b);
         for (int64_t k = 0; k < at->k_count; k += DG_CPU_SLAB) {
             const int64_t left = at->k_count - k;
             const int64_t k_count = left < DG_CPU_SLAB ? left : DG_CPU_SLAB;
-            prepare_side(kernels, &a, at, k, k_count, block, at->scale_begin_a, codes);
-            prepare_side(kernels, &b, at, k, k_count, block, at->scale_begin_b, codes);
+            prepare_side(kernels, &a, k, k_count, block, at->scale_begin_a, codes);
+            prepare_side(kernels, &b, k, k_count, block, at->scale_begin_b, codes);
             multiply_slab(kernels, &a, &b, k_count, block, totals);
         }
     }

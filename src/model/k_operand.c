@@ -94,6 +94,7 @@ static dg_status_t check_flat(const dg_k_check_t *check) {
         "group; pass all of them back to back",
         dg_format_list(data->shape, 1).bytes, check->mn_name, mn, check->mn_name);
     check->side->flat = true;
+    check->side->side.mn_stride = check->side->side.k_stride = 1;
     check->side->flat_length = mn == 0 ? 0 : data->shape[0] / mn;
     DG_REQUIRE(check->side->flat_length < DG_MAX_PACKED_EXTENT, DG_STATUS_BAD_SHAPE, check->name,
         ".data", "shape %s, expected less than 2^61 for each %s; check the extent",
