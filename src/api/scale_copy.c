@@ -107,7 +107,7 @@ dg_status_t dg_prepare_convert(dg_call_copy_t *prepared, const dg_call_t *call,
         "%d, expected the rows that share a row of factors, at least 1, or 0 for 1",
         args->repeat_mn);
     const int64_t repeat = args->repeat_mn > 0 ? args->repeat_mn : 1;
-    int64_t blocks;
+    int64_t blocks = 0;
     DG_TRY(check_factors(&args->src, names->src));
     DG_TRY(check_factors(&args->dst, names->dst));
     DG_TRY(check_shapes(args, names, repeat, &blocks));
