@@ -46,9 +46,10 @@ static int64_t block_length(const dg_cpu_product_t *product) {
     return fine ? 32 : 128;
 }
 
-static void prepare_side(const dg_cpu_kernels_t *isa, dg_cpu_side_t *side, const dg_cpu_segment_t *at,
-    int64_t k, int64_t k_count, int64_t block, int64_t scale_begin, void *codes) {
-    dg_cpu_pack(isa, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
+static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side,
+    const dg_cpu_segment_t *at, int64_t k, int64_t k_count, int64_t block, int64_t scale_begin,
+    void *codes) {
+    dg_cpu_pack(kernels, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
         k_count, side->width, codes, side->panels);
     const int64_t padded = side->panel_count * side->width;
     for (int64_t offset = 0; offset < k_count; offset += block) {
@@ -58,8 +59,8 @@ static void prepare_side(const dg_cpu_kernels_t *isa, dg_cpu_side_t *side, const
 }
 
 /* totals += slab of a times slab of b; see isa.h for the micro-kernel's contract. */
-static void multiply_slab(const dg_cpu_kernels_t *isa, const dg_cpu_side_t *a, const dg_cpu_side_t *b,
-    int64_t k_count, int64_t block, float *totals) {
+static void multiply_slab(const dg_cpu_kernels_t *kernels, const dg_cpu_side_t *a,
+    const dg_cpu_side_t *b, int64_t k_count, int64_t block, float *totals) {
     const int64_t padded_a = a->panel_count * a->width;
     const int64_t padded_b = b->panel_count * b->width;
     for (int64_t j = 0; j < b->panel_count; j++) {
@@ -69,7 +70,7 @@ static void multiply_slab(const dg_cpu_kernels_t *isa, const dg_cpu_side_t *a, c
             const int used_rows = (int)(rows_left < a->width ? rows_left : a->width);
             for (int64_t k = 0; k < k_count; k += block) {
                 const int64_t length = k_count - k < block ? k_count - k : block;
-                isa->multiply(length, used_rows, a->panels + (i * DG_CPU_SLAB + k) * a->width,
+                kernels->multiply(length, used_rows, a->panels + (i * DG_CPU_SLAB + k) * a->width,
                     b->panels + (j * DG_CPU_SLAB + k) * b->width,
                     a->factors + k / block * padded_a + i * a->width,
                     b->factors + k / block * padded_b + j * b->width, total);
@@ -88,22 +89,22 @@ static void place_side(dg_cpu_side_t *side, dg_cpu_carver_t *carver) {
 
 static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const dg_cpu_batch_t *batch = context;
-    const dg_cpu_kernels_t *isa = dg_cpu_pool_kernels(batch->pool);
+    const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(batch->pool);
     const dg_cpu_tile_t tile = dg_cpu_find_tile(batch->tilings, batch->count, index);
     const dg_cpu_product_t *product = &batch->products[tile.product];
     dg_cpu_side_t a = {.operand = &product->a,
         .other_ks = product->b.ks,
         .begin = tile.row,
         .count = tile.rows,
-        .width = isa->rows};
+        .width = kernels->rows};
     dg_cpu_side_t b = {.operand = &product->b,
         .other_ks = product->a.ks,
         .begin = tile.col,
         .count = tile.cols,
-        .width = isa->cols};
+        .width = kernels->cols};
 
     void *scratch =
-        dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(isa, tile.rows, tile.cols));
+        dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(kernels, tile.rows, tile.cols));
     if (!scratch) return DG_STATUS_OUT_OF_MEMORY;
     dg_cpu_carver_t carver = {scratch};
     place_side(&a, &carver);
@@ -122,12 +123,12 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
         for (int64_t k = 0; k < at->k_count; k += DG_CPU_SLAB) {
             const int64_t left = at->k_count - k;
             const int64_t k_count = left < DG_CPU_SLAB ? left : DG_CPU_SLAB;
-            prepare_side(isa, &a, at, k, k_count, block, at->scale_begin_a, codes);
-            prepare_side(isa, &b, at, k, k_count, block, at->scale_begin_b, codes);
-            multiply_slab(isa, &a, &b, k_count, block, totals);
+            prepare_side(kernels, &a, at, k, k_count, block, at->scale_begin_a, codes);
+            prepare_side(kernels, &b, at, k, k_count, block, at->scale_begin_b, codes);
+            multiply_slab(kernels, &a, &b, k_count, block, totals);
         }
     }
-    dg_cpu_store_tile(isa, product, &tile, a.offsets, b.offsets, totals);
+    dg_cpu_store_tile(kernels, product, &tile, a.offsets, b.offsets, totals);
     return DG_STATUS_OK;
 }
 
