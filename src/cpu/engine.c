@@ -30,7 +30,7 @@ typedef struct dg_cpu_batch_t {
 
 /* One operand's share of a tile and the scratch memory for it. */
 typedef struct dg_cpu_side_t {
-    const dg_cpu_operand_t *operand;
+    dg_cpu_operand_t operand; /* data and row_stride are those of the segment at work */
     const int32_t *other_ks;
     int64_t begin, count; /* rows of the operand */
     int64_t panel_count;
@@ -46,14 +46,20 @@ static int64_t block_length(const dg_cpu_product_t *product) {
     return fine ? 32 : 128;
 }
 
+static void enter_segment(dg_cpu_operand_t *operand, const void *data, int64_t row_stride) {
+    if (!data) return;
+    operand->data = data;
+    operand->row_stride = row_stride;
+}
+
 static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side,
     const dg_cpu_segment_t *at, int64_t k, int64_t k_count, int64_t block, int64_t scale_begin,
     void *codes) {
-    dg_cpu_pack(kernels, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
+    dg_cpu_pack(kernels, &side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
         k_count, side->width, codes, side->panels);
     const int64_t padded = side->panel_count * side->width;
     for (int64_t offset = 0; offset < k_count; offset += block) {
-        dg_cpu_load_scales(side->operand, side->offsets, side->count, padded, k + offset,
+        dg_cpu_load_scales(&side->operand, side->offsets, side->count, padded, k + offset,
             scale_begin, side->factors + offset / block * padded);
     }
 }
@@ -92,12 +98,12 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(batch->pool);
     const dg_cpu_tile_t tile = dg_cpu_find_tile(batch->tilings, batch->count, index);
     const dg_cpu_product_t *product = &batch->products[tile.product];
-    dg_cpu_side_t a = {.operand = &product->a,
+    dg_cpu_side_t a = {.operand = product->a,
         .other_ks = product->b.ks,
         .begin = tile.row,
         .count = tile.rows,
         .width = kernels->rows};
-    dg_cpu_side_t b = {.operand = &product->b,
+    dg_cpu_side_t b = {.operand = product->b,
         .other_ks = product->a.ks,
         .begin = tile.col,
         .count = tile.cols,
@@ -115,11 +121,13 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     float *totals = dg_cpu_carve(&carver, total_bytes);
 
     memset(totals, 0, total_bytes);
-    dg_cpu_locate_scales(a.operand, a.begin, a.count, a.offsets);
-    dg_cpu_locate_scales(b.operand, b.begin, b.count, b.offsets);
+    dg_cpu_locate_scales(&a.operand, a.begin, a.count, a.offsets);
+    dg_cpu_locate_scales(&b.operand, b.begin, b.count, b.offsets);
     const int64_t block = block_length(product);
     for (int64_t s = 0; s < product->segment_count; s++) {
         const dg_cpu_segment_t *at = &product->segments[s];
+        enter_segment(&a.operand, at->data_a, at->row_stride_a);
+        enter_segment(&b.operand, at->data_b, at->row_stride_b);
         for (int64_t k = 0; k < at->k_count; k += DG_CPU_SLAB) {
             const int64_t left = at->k_count - k;
             const int64_t k_count = left < DG_CPU_SLAB ? left : DG_CPU_SLAB;
