@@ -82,11 +82,10 @@ static void show_progress(const run_t *run, int epoch) {
     const bool terminal = isatty(STDOUT_FILENO) == 1, last = epoch + 1 == EPOCHS;
     if (!terminal && (epoch + 1) % 10 != 0) return;
     const curve_t *fp8 = &run->curve[MODEL_FP8], *twin = &run->curve[MODEL_TWIN];
-    printf(
-        "%sseed %llu  epoch %2d of %d  loss %.4f (twin %.4f)  accuracy %5.2f %% (twin %5.2f %%)%s",
+    printf("%sseed %llu  epoch %2d/%d  loss %.4f (twin %.4f)  test %.2f %% (twin %.2f %%)%s",
         terminal ? "\r" : "", (unsigned long long)run->seed, epoch + 1, EPOCHS,
         fp8->train_loss[epoch], twin->train_loss[epoch], 100.0 * fp8->accuracy[epoch],
-        100.0 * twin->accuracy[epoch], terminal && !last ? "" : "\n");
+        100.0 * twin->accuracy[epoch], terminal && !last ? " " : "\n");
     fflush(stdout);
 }
 
@@ -125,9 +124,15 @@ int main(int argc, char **argv) {
     }
     if (!read_options(argc, argv, &options)) return EXIT_UNUSABLE;
 
+    char csv[4096], svg[4096];
+    snprintf(csv, sizeof csv, "%s/moe_digits.csv", options.out);
+    snprintf(svg, sizeof svg, "%s/moe_digits.svg", options.out);
+
     static digits_t digits;
     static run_t runs[SEEDS];
     if (!read_digits(options.data, &digits)) return EXIT_UNUSABLE;
+    /* A file without lines, to hear before the training if the folder cannot be written. */
+    if (!write_csv(csv, runs, 0)) return EXIT_UNUSABLE;
     const double start = now();
     for (int i = 0; i < options.seeds; i++) {
         runs[i].seed = options.first_seed + (uint64_t)i;
@@ -136,9 +141,6 @@ int main(int argc, char **argv) {
     printf("\n");
     print_table(runs, options.seeds);
 
-    char csv[4096], svg[4096];
-    snprintf(csv, sizeof csv, "%s/moe_digits.csv", options.out);
-    snprintf(svg, sizeof svg, "%s/moe_digits.svg", options.out);
     if (!write_csv(csv, runs, options.seeds)) return EXIT_UNUSABLE;
     if (!write_svg(svg, runs, options.seeds)) return EXIT_UNUSABLE;
     printf("\ncurves: %s, %s\n%.1f seconds in all\n\n", csv, svg, now() - start);

@@ -32,7 +32,7 @@ enum {
 
 enum { EXIT_UNUSABLE = 2 }; /* exit status of a program that could not do its work */
 
-/* ---- data.c: the images --------------------------------------------------------------------- */
+/* data.c: the images. */
 
 enum { IMAGES = 1797, TEST_IMAGES = 360, TRAIN_IMAGES = IMAGES - TEST_IMAGES };
 
@@ -55,7 +55,7 @@ void shuffle(rng_t *rng, int *values, int count);
 bool read_digits(const char *path, digits_t *digits);
 void split_digits(digits_t *digits, rng_t *rng);
 
-/* ---- stats.c: what the table at the end is made of ------------------------------------------ */
+/* stats.c: what the table at the end is made of. */
 
 typedef enum pass_t {
     PASS_DENSE, /* embedding, head, loss */
@@ -83,7 +83,7 @@ void start_lap(stats_t *stats);
 void end_lap(stats_t *stats, pass_t pass); /* charges the time since the last lap to `pass` */
 void add_stats(stats_t *sum, const stats_t *stats);
 
-/* ---- linear.c: FP32 products, y = x w^T and its two gradients ------------------------------- */
+/* linear.c: FP32 products, y = x w^T and its two gradients. */
 
 /* y [rows, n] = x [rows, k] w^T + bias, w [n, k]; bias [n] or NULL. k is a multiple of 16. */
 void linear(float *y, const float *x, const float *w, const float *bias, int rows, int n, int k);
@@ -92,7 +92,7 @@ void linear_dgrad(float *dx, const float *dy, const float *w, int rows, int n, i
 /* dw [n, k] += dy^T x;  dbias [n] += sum of dy's rows, unless NULL */
 void linear_wgrad(float *dw, float *dbias, const float *dy, const float *x, int rows, int n, int k);
 
-/* ---- router.c: which token goes where ------------------------------------------------------- */
+/* router.c: which token goes where. */
 
 /* Rows sorted by expert: expert e has sizes[e] of them, back to back. */
 typedef struct groups_t {
@@ -119,7 +119,7 @@ void combine_backward(const routing_t *routing, const float *rows, const float *
 /* dh[token] += drows[row] */
 void dispatch_backward(const routing_t *routing, const float *drows, float *dh, int tokens);
 
-/* ---- adamw.c: the parameters and how they are trained --------------------------------------- */
+/* adamw.c: the parameters and how they are trained. */
 
 /* FP32 master weights; gradients have the same struct. */
 typedef struct parameters_t {
@@ -142,7 +142,7 @@ void init_parameters(parameters_t *parameters, rng_t *rng);
 void step_adamw(
     adamw_t *adamw, parameters_t *parameters, parameters_t *gradients, int tokens, double rate);
 
-/* ---- experts_fp8.c, experts_twin.c: the expert layer ---------------------------------------- */
+/* experts_fp8.c, experts_twin.c: the expert layer. */
 
 typedef struct experts_t experts_t;
 struct experts_t {
@@ -159,7 +159,7 @@ struct experts_t {
 experts_t *create_experts_fp8(void); /* free() ends both */
 experts_t *create_experts_twin(void);
 
-/* ---- model.c: all of it together ------------------------------------------------------------ */
+/* model.c: all of it together. */
 
 typedef struct model_t {
     parameters_t parameters, gradients;
@@ -178,7 +178,7 @@ void run_micro_batch(model_t *model, const digits_t *digits, const int *indices,
     bool training, score_t *score);
 void step_model(model_t *model, int tokens, double rate);
 
-/* ---- train.c: one seed ---------------------------------------------------------------------- */
+/* train.c: one seed. */
 
 enum { MODEL_FP8, MODEL_TWIN, MODELS };
 
@@ -199,7 +199,7 @@ typedef void (*progress_fn)(const run_t *run, int epoch);
 /* Trains both models from the same initial weights on the same batches. */
 void train(run_t *run, digits_t *digits, progress_fn progress);
 
-/* ---- report.c, plot.c: what is left afterwards ---------------------------------------------- */
+/* report.c, plot.c: what is left afterwards. */
 
 extern const char *const model_name[MODELS];
 

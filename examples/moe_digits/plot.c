@@ -132,7 +132,7 @@ bool write_svg(const char *path, const run_t *runs, int count) {
     for (int m = 0; m < MODELS; m++) {
         draw_legend(&plot, 270, 76 + 20 * m, m, solid, "training");
         draw_legend(&plot, 270, 116 + 20 * m, m, dashed, "test");
-        draw_legend(&plot, 730, 310 + 20 * m, m, solid, count > 1 ? "mean of seeds" : "one seed");
+        draw_legend(&plot, 710, 310 + 20 * m, m, solid, count > 1 ? "mean of seeds" : "one seed");
     }
     fprintf(plot.file, "</svg>\n");
     if (fclose(plot.file) == 0) return true;
