@@ -4,13 +4,14 @@
  * through DeepGEMM and in FP32 without it, and judges the first by the second. Exit status: 0 if
  * FP8 is good enough, 1 if not, 2 if the program could not run.
  */
-#define _POSIX_C_SOURCE 200809L /* isatty */
 #include "moe.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef DIGITS_PATH
@@ -25,12 +26,12 @@ static const double LEAST_ACCURACY = 0.96, MOST_DIFFERENCE = 0.01, ROOM_OF_ONE =
 typedef struct options_t {
     uint64_t first_seed;
     int seeds;
-    const char *data, *out;
+    const char *data, *output;
 } options_t;
 
 static void print_help(void) {
     printf(
-        "usage: moe_digits [--seed N] [--data FILE] [--out FOLDER]\n"
+        "usage: moe_digits [--seed N] [--data FILE] [--output DIR]\n"
         "\n"
         "Trains a mixture of %d experts, 2 for each token, on %d images of handwritten digits;\n"
         "%d others test it. Twice: with all products of the experts in FP8 through DeepGEMM, and\n"
@@ -38,7 +39,7 @@ static void print_help(void) {
         "\n"
         "  --seed N      one run with this seed (default: seeds 1 to %d and their mean)\n"
         "  --data FILE   the images (default: %s)\n"
-        "  --out FOLDER  for moe_digits.csv and moe_digits.svg (default: the current folder)\n"
+        "  --output DIR  where moe_digits.csv and moe_digits.svg go (default: the current folder)\n"
         "  --help        this text\n"
         "\n"
         "Exit status: 0 if FP8 gets at least %.0f %% of the test images right and is within\n"
@@ -53,8 +54,8 @@ static bool read_options(int argc, char **argv, options_t *options) {
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
         const bool seed = !strcmp(name, "--seed"), data = !strcmp(name, "--data");
-        const bool out = !strcmp(name, "--out");
-        if (!seed && !data && !out) {
+        const bool output = !strcmp(name, "--output");
+        if (!seed && !data && !output) {
             fprintf(stderr, "moe_digits: unknown option %s; see --help\n", name);
             return false;
         }
@@ -63,7 +64,7 @@ static bool read_options(int argc, char **argv, options_t *options) {
             return false;
         }
         if (data) options->data = value;
-        if (out) options->out = value;
+        if (output) options->output = value;
         if (seed) {
             char *end;
             options->first_seed = strtoull(value, &end, 10);
@@ -125,12 +126,16 @@ int main(int argc, char **argv) {
     if (!read_options(argc, argv, &options)) return EXIT_UNUSABLE;
 
     char csv[4096], svg[4096];
-    snprintf(csv, sizeof csv, "%s/moe_digits.csv", options.out);
-    snprintf(svg, sizeof svg, "%s/moe_digits.svg", options.out);
+    snprintf(csv, sizeof csv, "%s/moe_digits.csv", options.output);
+    snprintf(svg, sizeof svg, "%s/moe_digits.svg", options.output);
 
     static digits_t digits;
     static run_t runs[SEEDS];
     if (!read_digits(options.data, &digits)) return EXIT_UNUSABLE;
+    if (mkdir(options.output, 0777) != 0 && errno != EEXIST) {
+        perror(options.output);
+        return EXIT_UNUSABLE;
+    }
     /* A file without lines, to hear before the training if the folder cannot be written. */
     if (!write_csv(csv, runs, 0)) return EXIT_UNUSABLE;
     const double start = now();
