@@ -78,10 +78,10 @@ static bool read_options(int argc, char **argv, options_t *options) {
     return true;
 }
 
-/* A line that is written over on a terminal; elsewhere a line for every tenth epoch. */
+/* A line that is written over on a terminal; elsewhere a line for every fifth epoch. */
 static void show_progress(const run_t *run, int epoch) {
     const bool terminal = isatty(STDOUT_FILENO) == 1, last = epoch + 1 == EPOCHS;
-    if (!terminal && (epoch + 1) % 10 != 0) return;
+    if (!terminal && (epoch + 1) % 5 != 0) return;
     const curve_t *fp8 = &run->curve[MODEL_FP8], *twin = &run->curve[MODEL_TWIN];
     printf("%sseed %llu  epoch %2d/%d  loss %.4f (twin %.4f)  test %.2f %% (twin %.2f %%)%s",
         terminal ? "\r" : "", (unsigned long long)run->seed, epoch + 1, EPOCHS,

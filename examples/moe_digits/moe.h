@@ -24,7 +24,7 @@ enum {
     EXPERTS = 8,
     TOP = 2, /* experts a token goes to */
 
-    EPOCHS = 20,
+    EPOCHS = 15,
     MICRO_BATCH = 32,        /* tokens (images) that go through the model at once */
     MICRO_BATCHES = 4,       /* whose gradients are added up before a step of the optimizer */
     ROWS = MICRO_BATCH * TOP /* most rows that the experts see at once */
