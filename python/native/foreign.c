@@ -117,58 +117,78 @@ static bool take_extents(PyObject *sequence, const char *argument, int64_t *valu
     return true;
 }
 
-static bool take_byte_strides(PyObject *strides, const char *argument, dg_tensor_t *out) {
-    int32_t rank;
-    const int64_t size = dg_dtype_size(out->dtype);
-    if (!take_extents(strides, argument, out->stride, &rank)) return false;
-    for (int32_t i = 0; i < rank; i++) {
-        if (out->stride[i] % size != 0 && out->shape[i] > 1) {
-            PyErr_Format(dgpy_argument_error, "%s: a stride of %lld bytes, no multiple of %lld",
-                argument, (long long)out->stride[i], (long long)size);
+/* numpy's description of an array in C, capsule __array_struct__. Strides count bytes. */
+typedef struct array_struct_t {
+    int two; /* 2: this is such a struct */
+    int rank;
+    char kind;
+    int item_size;
+    int flags;
+    Py_ssize_t *shape;
+    Py_ssize_t *strides;
+    void *data;
+    PyObject *description;
+} array_struct_t;
+
+#define ARRAY_NOT_SWAPPED 0x200
+#define ARRAY_WRITABLE 0x400
+
+/* Element types of numpy met so far: a dtype's name takes microseconds to make. */
+typedef struct known_dtype_t {
+    PyObject *dtype; /* strong: an address is never used again for another type */
+    PyObject *name;
+} known_dtype_t;
+
+static known_dtype_t known_dtypes[32];
+static int32_t known_count;
+
+/* The dtype's name, a new reference. */
+static PyObject *name_dtype(PyObject *dtype) {
+    for (int32_t i = 0; i < known_count; i++) {
+        if (known_dtypes[i].dtype == dtype) {
+            Py_INCREF(known_dtypes[i].name);
+            return known_dtypes[i].name;
+        }
+    }
+    PyObject *name = PyObject_GetAttrString(dtype, "name");
+    if (name != NULL && known_count < (int32_t)(sizeof known_dtypes / sizeof known_dtypes[0])) {
+        Py_INCREF(dtype);
+        Py_INCREF(name);
+        known_dtypes[known_count++] = (known_dtype_t){dtype, name};
+    }
+    return name;
+}
+
+static bool take_array(
+    const array_struct_t *array, const char *argument, dg_tensor_t *out, bool *readonly) {
+    if (array->rank > DG_MAX_RANK) return refuse_rank(argument, array->rank);
+    if ((array->flags & ARRAY_NOT_SWAPPED) == 0)
+        return refuse_type(argument, "of the other byte order");
+    *readonly = (array->flags & ARRAY_WRITABLE) == 0;
+    out->data = array->data;
+    out->device.type = DG_DEVICE_CPU;
+    out->rank = array->rank;
+    for (int32_t i = 0; i < array->rank; i++) {
+        out->shape[i] = array->shape[i];
+        if (array->strides[i] % array->item_size != 0 && array->shape[i] > 1) {
+            PyErr_Format(dgpy_argument_error, "%s: a stride of %zd bytes, no multiple of %d",
+                argument, array->strides[i], array->item_size);
             return false;
         }
-        out->stride[i] /= size;
+        out->stride[i] = array->strides[i] / array->item_size;
     }
     return true;
 }
 
-static bool take_interface(
-    PyObject *interface, const char *argument, dg_tensor_t *out, bool *readonly) {
-    PyObject *data = PyDict_GetItemString(interface, "data");
-    PyObject *shape = PyDict_GetItemString(interface, "shape");
-    PyObject *strides = PyDict_GetItemString(interface, "strides");
-    PyObject *order = PyDict_GetItemString(interface, "typestr");
-    PyObject *address;
-    int not_writable;
-    if (data == NULL || shape == NULL || order == NULL) {
-        PyErr_Format(PyExc_TypeError, "%s: its __array_interface__ is incomplete", argument);
-        return false;
-    }
-    if (!PyArg_ParseTuple(data, "Op", &address, &not_writable)) return false;
-    *readonly = not_writable != 0;
-    out->data = PyLong_AsVoidPtr(address);
-    if (PyErr_Occurred()) return false;
-    if (PyUnicode_ReadChar(order, 0) == '>')
-        return refuse_type(argument, "of the other byte order");
-    if (!take_extents(shape, argument, out->shape, &out->rank)) return false;
-    if (strides != NULL && strides != Py_None) return take_byte_strides(strides, argument, out);
-    fill_dense_strides(out);
-    return true;
-}
-
-bool dgpy_read_interface(
+bool dgpy_read_array(
     PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out, bool *readonly) {
     PyObject *dtype = PyObject_GetAttrString(object, "dtype");
-    PyObject *name = dtype != NULL ? PyObject_GetAttrString(dtype, "name") : NULL;
-    PyObject *interface =
-        name != NULL ? PyObject_GetAttrString(object, "__array_interface__") : NULL;
-    bool fine = false;
-    if (interface != NULL) {
-        out->device.type = DG_DEVICE_CPU;
-        fine = take_type_name(name, argument, role, out) &&
-               take_interface(interface, argument, out, readonly);
-    }
-    Py_XDECREF(interface);
+    PyObject *name = dtype != NULL ? name_dtype(dtype) : NULL;
+    PyObject *capsule = name != NULL ? PyObject_GetAttrString(object, "__array_struct__") : NULL;
+    const array_struct_t *array = capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+    const bool fine = array != NULL && take_type_name(name, argument, role, out) &&
+                      take_array(array, argument, out, readonly);
+    Py_XDECREF(capsule);
     Py_XDECREF(name);
     Py_XDECREF(dtype);
     return fine;

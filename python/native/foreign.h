@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading tensors without a C table: numpy's interface, the attributes of older torch, capsules of
+ * Reading tensors without a C table: numpy's array struct, the attributes of older torch, capsules of
  * DLPack. foreign.c implements it for tensor.c. All return false with a Python exception set.
  */
 #ifndef DGPY_FOREIGN_H
@@ -13,8 +13,8 @@
 bool dgpy_take_dlpack(
     const dlpack_tensor_t *tensor, const char *argument, dgpy_role_t role, dg_tensor_t *out);
 
-/* numpy: obj.__array_interface__ and obj.dtype.name. */
-bool dgpy_read_interface(
+/* numpy: obj.__array_struct__ and obj.dtype.name. */
+bool dgpy_read_array(
     PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out, bool *readonly);
 
 /* torch before 2.10: obj.data_ptr(), obj.shape, obj.stride(), obj.dtype, obj.device. */

@@ -4,7 +4,7 @@
  * type is found out once and remembered:
  *
  *     exchange    torch >= 2.10: a C function on the type fills a DLPack tensor, about 30 ns
- *     interface   numpy, also with ml_dtypes' element types, which numpy's own DLPack refuses
+ *     array       numpy, also with ml_dtypes' element types, which numpy's own DLPack refuses
  *     attributes  older torch: data_ptr(), shape, stride(), dtype, device
  *     capsule     all others (JAX, Paddle, CuPy): __dlpack__()
  *
@@ -22,7 +22,7 @@
 typedef enum reader_t {
     READ_EXCHANGE,
     READ_WRAPPED,
-    READ_INTERFACE,
+    READ_ARRAY,
     READ_ATTRIBUTES,
     READ_CAPSULE,
     READ_NOTHING
@@ -81,8 +81,8 @@ static known_type_t inspect_type(PyTypeObject *type) {
         known.reader = READ_WRAPPED;
     } else if (known.exchange != NULL) {
         known.reader = READ_EXCHANGE;
-    } else if (has(type, "__array_interface__")) {
-        known.reader = READ_INTERFACE;
+    } else if (has(type, "__array_struct__")) {
+        known.reader = READ_ARRAY;
     } else if (has(type, "data_ptr") && has(type, "stride")) {
         known.reader = READ_ATTRIBUTES;
     } else if (has(type, "__dlpack__")) {
@@ -133,7 +133,7 @@ static bool read_any(dgpy_call_t *call, PyObject *object, const char *argument, 
     case READ_EXCHANGE:
         if (known.exchange->view(object, &borrowed) != 0) return false;
         return dgpy_take_dlpack(&borrowed, argument, role, out);
-    case READ_INTERFACE: return dgpy_read_interface(object, argument, role, out, readonly);
+    case READ_ARRAY: return dgpy_read_array(object, argument, role, out, readonly);
     case READ_ATTRIBUTES: return dgpy_read_attributes(object, argument, role, out);
     case READ_CAPSULE: return dgpy_read_capsule(call, object, argument, role, out, readonly);
     case READ_NOTHING: break;
