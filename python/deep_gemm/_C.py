@@ -3,6 +3,6 @@
 from .gemm import *
 from .grouped import *
 from .k_grouped import *
-from .layout import *
+from .scale_layout import *
 from .runtime import *
 from .runtime import init

@@ -9,8 +9,10 @@
 
 Tensors of torch, numpy (with ml_dtypes) and every framework with DLPack are taken; outputs are
 written in place. Products: gemm, grouped, k_grouped. Casts: utils.math. Layouts of scale factors:
-layout. Settings: runtime. Layers for training: nn. Names of earlier releases work too.
+scale_layout. Settings: runtime. Layers for training: nn. Names of earlier releases work too.
 """
+import sys
+
 from . import _C, _native, utils
 from ._compat import (
     cell_div, gemm_fp8_fp8_bf16_nt, get_col_major_tma_aligned_tensor,
@@ -20,12 +22,15 @@ from ._native import ArgumentError, DtypeError
 from .gemm import *
 from .grouped import *
 from .k_grouped import *
-from .layout import *
+from .scale_layout import *
 from .runtime import *
 from .utils import *
 
 # The release whose API this is, then our own version: gates that ask for >= 2.6 see what they expect.
 __version__ = "2.6.1+c." + _native.version()
+
+if "torch" in sys.modules:
+    from . import _ops  # torch.ops.deep_gemm
 
 
 def __getattr__(name):

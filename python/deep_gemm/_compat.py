@@ -84,7 +84,7 @@ def k_grouped_wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out, batch_sizes):
 
 def get_col_major_tma_aligned_tensor(x):
     """Now get_mn_major_tma_aligned_tensor."""
-    from .layout import get_mn_major_tma_aligned_tensor
+    from .scale_layout import get_mn_major_tma_aligned_tensor
     return get_mn_major_tma_aligned_tensor(x)
 
 

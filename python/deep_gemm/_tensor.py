@@ -4,6 +4,7 @@
 torch and numpy (with ml_dtypes for FP8 and BF16) are served; nothing is imported before a tensor of
 that framework turns up. All memory comes from the framework's own allocator.
 """
+import functools
 import sys
 
 
@@ -77,3 +78,14 @@ def contiguous(x):
 def dtype_name(x):
     """"float32" for a tensor of torch or numpy."""
     return str(x.dtype).removeprefix("torch.")
+
+
+def traceable(function):
+    """Decorator for functions that return tensors: under tracing the operator of that name runs."""
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if tracing():
+            from . import _ops  # registers the operators
+            return getattr(sys.modules["torch"].ops.deep_gemm, function.__name__)(*args, **kwargs)
+        return function(*args, **kwargs)
+    return wrapper

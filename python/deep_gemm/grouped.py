@@ -26,12 +26,13 @@ __all__ = [
 _B_STORED_NN = 2
 
 
-def _run(name, transposed, a, b, d, groups, recipes, zero_padding, expected_m, op_arguments):
+def _run(name, transposed, a, b, d, groups, recipes, zero_padding, expected_m, op_arguments,
+         **op_keywords):
     if tracing() or _native.m_grouped_gemm(
             a, b, d, None, groups, *recipes, transposed, None, zero_padding,
             expected_m) is NotImplemented:
         from . import _ops
-        _ops.call(name, *op_arguments)
+        _ops.call(name, *op_arguments, **op_keywords)
 
 
 def _contiguous(name, transposed, a, b, d, grouped_layout, recipe, recipe_a, recipe_b,
@@ -42,7 +43,7 @@ def _contiguous(name, transposed, a, b, d, grouped_layout, recipe, recipe_a, rec
     _run(name, transposed, a, b, d, groups, (recipe, recipe_a, recipe_b), ensure_zero_padding,
          expected_m or 0,
          (a, b, d, grouped_layout, recipe, recipe_a, recipe_b, use_psum_layout,
-          ensure_zero_padding, layout))
+          ensure_zero_padding), layout=layout)
 
 
 @accepts_old_keywords(m_indices="grouped_layout")
@@ -110,7 +111,7 @@ def _bf16_contiguous(name, transposed, a, b, d, grouped_layout, use_psum_layout,
         raise ArgumentError("expected_m_for_psum_layout: given without use_psum_layout=True")
     _run(name, transposed, (a, None), (b, None), d, groups, (None, None, None),
          ensure_zero_padding, expected_m or 0,
-         (a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding, layout))
+         (a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding), layout=layout)
 
 
 @accepts_old_keywords(m_indices="grouped_layout")

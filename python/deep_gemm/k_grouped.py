@@ -88,7 +88,7 @@ def _fp8(name, nt, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, 
     if tracing() or _k_grouped(a, b, d, c, k_groups(grouped_layout, ks_cpu, layout, use_psum_layout),
                                _gran_k(recipe), nt) is NotImplemented:
         from . import _ops
-        _ops.call(name, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout)
+        _ops.call(name, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout=layout)
 
 
 @accepts_old_keywords(ks="ks_cpu", ks_tensor="grouped_layout")
@@ -146,4 +146,4 @@ def k_grouped_bf16_gemm_tn_contiguous(
                                _gran_k(recipe), False) is NotImplemented:
         from . import _ops
         _ops.call("k_grouped_bf16_gemm_tn_contiguous", a, b, d, ks_cpu, grouped_layout, c,
-                  use_psum_layout, layout)
+                  use_psum_layout, layout=layout)

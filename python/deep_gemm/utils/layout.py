@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The layout helpers under the name that callers import them from."""
-from ..layout import (
+from ..scale_layout import (
     get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor,
     get_mn_major_tma_aligned_packed_ue8m0_tensor, get_mn_major_tma_aligned_tensor,
     get_tma_aligned_size)

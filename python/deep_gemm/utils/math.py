@@ -9,7 +9,8 @@ All in FP32 with IEEE division. x is bfloat16 or float32 (other floats are widen
 tensor or a numpy array; results are of the same framework.
 """
 from .. import _native
-from .._tensor import contiguous, dtype_name, empty, is_torch, to_float32, view_as
+from .._tensor import (
+    contiguous, dtype_name, empty, is_torch, to_float32, traceable, view_as)
 
 _LAST, _FIRST = 0, 1  # axis along which packed factors share a word
 
@@ -37,6 +38,7 @@ def _has_mantissa(mantissa):
     return nonzero.int() if is_torch(nonzero) else nonzero.astype("int32")
 
 
+@traceable
 def pack_ue8m0_to_int(x):
     """int32 [.., n / 4] with the exponents of four float32 powers of two a word, lowest first.
 
@@ -50,6 +52,7 @@ def pack_ue8m0_to_int(x):
     return out.reshape(*x.shape[:-1], x.shape[-1] // 4)
 
 
+@traceable
 def unpack_ue8m0_from_int(packed):
     """float32 [.., 4 n] of the exponents in int32 [.., n]; the inverse of pack_ue8m0_to_int."""
     flat = packed.reshape(-1, packed.shape[-1])
@@ -80,6 +83,7 @@ def _expect_rank(x, rank):
         raise _native.ArgumentError(f"x: shape {list(x.shape)}, expected {rank} axes")
 
 
+@traceable
 def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [m, ceil(n / gran_k)]): one factor for each row and
     gran_k columns. use_packed_ue8m0: int32 [m, ceil(n / (4 gran_k))].
@@ -90,6 +94,7 @@ def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
     return _cast_to_fp8(x, (1, gran_k), use_ue8m0, use_packed_ue8m0)
 
 
+@traceable
 def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), n]): one factor for gran_k rows of
     each column."""
@@ -97,12 +102,14 @@ def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128):
     return _cast_to_fp8(x, (gran_k, 1), use_ue8m0)
 
 
+@traceable
 def per_block_cast_to_fp8(x, use_ue8m0, gran_k=128):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), ceil(n / gran_k)])."""
     _expect_rank(x, 2)
     return _cast_to_fp8(x, (gran_k, gran_k), use_ue8m0)
 
 
+@traceable
 def per_custom_dims_cast_to_fp8(x, dims, use_ue8m0):
     """x of 1 to 4 axes -> (float8_e4m3fn of the same shape, float32 factors): one for each index
     along the axes `dims`, the other axes being reduced and left out of the result's shape."""
@@ -112,6 +119,7 @@ def per_custom_dims_cast_to_fp8(x, dims, use_ue8m0):
     return data, scale.squeeze()
 
 
+@traceable
 def per_token_cast_to_fp4(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
     """x [m, n] -> (int8 [m, n / 2], factors as per_token_cast_to_fp8): two FP4 codes a byte, even
     index low. Packed factors are filled up with 1.0 to whole words."""
@@ -142,6 +150,7 @@ def transpose_packed_fp4(a):
     return contiguous(codes[:, 0::2] | (codes[:, 1::2] << 4))
 
 
+@traceable
 def cast_back_from_fp4(packed, sf, gran_k=128, use_packed_ue8m0=False):
     """float32 [m, n] of int8 [m, n / 2] and its factors, as per_token_cast_to_fp4 gave them."""
     _expect_rank(packed, 2)

@@ -7,7 +7,7 @@ together, its length rounded up to 16 bytes) and packed UE8M0 (int32, four expon
 """
 from . import _groups, _native
 from ._native import ArgumentError
-from ._tensor import empty, zeros_strided
+from ._tensor import empty, traceable, zeros_strided
 
 __all__ = [
     "get_tma_aligned_size", "transform_sf_into_required_layout",
@@ -39,6 +39,7 @@ def _transform(sf, mn, k, gran_mn, gran_k, num_groups, keep_f32, psum_layout):
     return out
 
 
+@traceable
 def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None,
                                       disable_ue8m0_cast=False, psum_layout=None):
     """Factors in the layout that kernels of this machine load fastest; sf itself if it has it.
@@ -77,12 +78,14 @@ def _is_packed(sf):
     return _native.describe(sf, "scale")[0] == "i32"
 
 
+@traceable
 def get_mn_major_tma_aligned_tensor(sf):
     """float32 [mn, kb] or [G, mn, kb] with strides (1, align4(mn)); sf itself if it has them."""
     *groups, mn, blocks = sf.shape
     return _transform(sf, mn, 128 * blocks, 1, 128, groups[0] if groups else None, True, None)
 
 
+@traceable
 def get_mn_major_tma_aligned_packed_ue8m0_tensor(sf, psum_layout=None):
     """int32 [.., mn, ceil(kb / 4)], MN-major: the exponents of four float32 factors a word.
 
@@ -97,6 +100,7 @@ def get_mn_major_tma_aligned_packed_ue8m0_tensor(sf, psum_layout=None):
     return out
 
 
+@traceable
 def get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(
         sf, grouped_layout, ks_cpu, gran_k, k_alignment=128, use_psum_layout=False):
     """int32 [rows, mn] for K-grouped products: four blocks of one group a word.
