@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts inside the library: what an entry point asks for at its beginning and tells at its end.
+ * The public side is deep_gemm/context.h. Called by every file of src/api; calls cpu/pool.h.
+ */
+#ifndef DG_API_CONTEXT_H
+#define DG_API_CONTEXT_H
+
+#include "cpu/pool.h"
+#include "deep_gemm/context.h"
+
+/* What one call needs of its context: a snapshot, so that a setting changed meanwhile by another
+ * thread does not tear it. Filled by dg_begin_call(), ended by dg_end_call(). */
+typedef struct dg_call_t {
+    const char *function;
+    dg_context_t *ctx;
+    dg_context_options_t options; /* every field in force, none zero but log and log_user */
+    dg_cpu_pool_t *pool;          /* NULL until dg_call_pool() */
+    struct dg_pool_slot_t *slot;  /* what keeps that pool alive */
+    double begin;                 /* seconds, for the log */
+} dg_call_t;
+
+/* Opens a call: names it for error messages, resolves NULL to the default context, refuses a
+ * context that is none or was destroyed. Nothing needs closing if this fails. */
+dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *ctx);
+
+/* The worker pool of the call's context, made at first need; the call keeps it until its end. */
+dg_status_t dg_call_pool(dg_call_t *call, dg_cpu_pool_t **pool);
+
+/* Closes the call, logs it, and hands `status` through. */
+dg_status_t dg_end_call(dg_call_t *call, dg_status_t status);
+
+/* Refuses a struct that is NULL or whose first member, struct_size, is not `expected`. `name` and
+ * `type` are for the message: "args", "dg_gemm_args_t". */
+dg_status_t dg_check_args(const void *args, size_t expected, const char *name, const char *type);
+
+/* Refuses a launch (which may be NULL) of another size, or with a workspace below `needed` bytes. */
+dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed);
+
+#endif
