@@ -216,9 +216,9 @@ static void clear_absent_ks(const dg_cpu_panel_t *panel, const int32_t *ks) {
     }
 }
 
-void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, const int32_t *other_ks,
-    int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width, void *codes,
-    float *panels) {
+void dg_cpu_pack(const dg_cpu_kernels_t *kernels, const dg_cpu_operand_t *operand,
+    const int32_t *other_ks, int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width,
+    void *codes, float *panels) {
     dg_cpu_panel_t panel = {
         .operand = operand,
         .k = k,
@@ -246,9 +246,9 @@ void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, c
         if (other_ks) clear_absent_ks(&panel, other_ks);
         float *values = panels + i * DG_CPU_SLAB;
         if (operand->dtype == DG_DTYPE_BF16) {
-            isa->decode_bf16(codes, count, values);
+            kernels->decode_bf16(codes, count, values);
         } else {
-            isa->decode_e4m3(codes, count, values);
+            kernels->decode_e4m3(codes, count, values);
         }
     }
 }
