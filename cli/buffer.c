@@ -19,7 +19,9 @@ static void *checked(void *memory, size_t bytes) {
     return memory;
 }
 
-void *cli_allocate(size_t bytes) { return checked(calloc(bytes ? bytes : 1, 1), bytes); }
+void *cli_allocate(size_t bytes) {
+    return checked(calloc(bytes ? bytes : 1, 1), bytes);
+}
 
 void *cli_reallocate(void *memory, size_t bytes) {
     return checked(realloc(memory, bytes ? bytes : 1), bytes);

@@ -31,7 +31,9 @@ dg_status_t cli_case_run(cli_case_t *problem, dg_context_t *ctx) {
     return problem->ops->run(problem, ctx);
 }
 
-void cli_case_reset(cli_case_t *problem) { problem->ops->reset(problem); }
+void cli_case_reset(cli_case_t *problem) {
+    problem->ops->reset(problem);
+}
 
 cli_verdict_t cli_case_judge(const cli_case_t *problem, int64_t work) {
     cli_verdict_t verdict = {.checked = 0};

@@ -18,11 +18,11 @@
 #include "shape.h"
 
 typedef struct cli_verdict_t {
-    int64_t checked;     /* elements compared with the reference */
-    int64_t wrong;       /* of those, beyond the bound */
-    double max_ratio;    /* largest error over its bound: at most 1 passes */
-    double diff;         /* 1 - 2 xy / (xx + yy) over all that was compared */
-    char why[CLI_TEXT];  /* "" if the case passes, else the first thing wrong */
+    int64_t checked;    /* elements compared with the reference */
+    int64_t wrong;      /* of those, beyond the bound */
+    double max_ratio;   /* largest error over its bound: at most 1 passes */
+    double diff;        /* 1 - 2 xy / (xx + yy) over all that was compared */
+    char why[CLI_TEXT]; /* "" if the case passes, else the first thing wrong */
 } cli_verdict_t;
 
 typedef struct cli_case_t cli_case_t;

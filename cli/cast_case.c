@@ -15,9 +15,9 @@
 
 typedef struct cast_t {
     cli_image_t codes, factors;
-    int64_t stride[2];  /* of the codes, in values */
-    int64_t blocks_n;   /* factors in a row */
-    int64_t words;      /* elements in a row of the factor tensor */
+    int64_t stride[2]; /* of the codes, in values */
+    int64_t blocks_n;  /* factors in a row */
+    int64_t words;     /* elements in a row of the factor tensor */
     dg_quantized_t view;
 } cast_t;
 
@@ -27,11 +27,13 @@ typedef struct state_t {
     int num_casts;
     cli_placement_t place; /* one group of all rows where the shape has none */
     bool grouped;
-    cli_image_t back;      /* x again, from the first cast, F32 [m, n] */
-    dg_context_t *ctx;     /* of the last run */
+    cli_image_t back;  /* x again, from the first cast, F32 [m, n] */
+    dg_context_t *ctx; /* of the last run */
 } state_t;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
 
 /* Blocks are counted from the start of the group; `first` is the group's first row of factors. */
 typedef struct block_t {
@@ -94,8 +96,7 @@ static void store_codes(
             } else {
                 const uint8_t code = cli_e2m1_code(x * inverse);
                 const int shift = index % 2 ? 4 : 0;
-                codes[index / 2] =
-                    (uint8_t)((codes[index / 2] & (0xF0 >> shift)) | code << shift);
+                codes[index / 2] = (uint8_t)((codes[index / 2] & (0xF0 >> shift)) | code << shift);
                 value = cli_e2m1_value(code);
             }
             if (cast == &state->casts[0]) {
@@ -121,8 +122,10 @@ static void expect_cast(cli_case_t *problem, cast_t *cast, int64_t gran_m, int64
             for (int64_t q = 0; q < cast->blocks_n; q++) {
                 block_t block = {.row = state->place.begin[g] + p * gran_m,
                     .rows = size - p * gran_m < gran_m ? size - p * gran_m : gran_m,
-                    .col = q * gran_n, .cols = n - q * gran_n < gran_n ? n - q * gran_n : gran_n,
-                    .factor_row = first + p, .factor_col = q};
+                    .col = q * gran_n,
+                    .cols = n - q * gran_n < gran_n ? n - q * gran_n : gran_n,
+                    .factor_row = first + p,
+                    .factor_col = q};
                 const float factor = expect_factor(problem, &block);
                 store_factor(problem, cast, &block, factor);
                 store_codes(problem, cast, &block, factor);
@@ -156,7 +159,8 @@ static void make_cast(cli_case_t *problem, cast_t *cast, int recipe) {
     const dg_dtype_t type = packed                           ? DG_DTYPE_I32
                             : shape->scale == CLI_SCALE_E8M0 ? DG_DTYPE_E8M0
                                                              : DG_DTYPE_F32;
-    cast->factors = cli_make_image(&problem->pool, "scale", rows * cast->words, dg_dtype_size(type));
+    cast->factors =
+        cli_make_image(&problem->pool, "scale", rows * cast->words, dg_dtype_size(type));
     cast->view.scale = dg_tensor_2d(cast->factors.found, type, rows, cast->words);
 
     const int64_t per_byte = shape->dtype == CLI_FP4 ? 2 : 1;
@@ -197,7 +201,8 @@ static bool build(cli_case_t *problem, char *error) {
     state_t *state = problem->state = cli_allocate(sizeof *state);
     state->grouped = shape->groups > 0;
     const int64_t packed_extent = shape->transposed ? shape->m : shape->n;
-    if (shape->dtype == CLI_FP4 && (packed_extent % 2 != 0 || (state->grouped && shape->transposed))) {
+    if (shape->dtype == CLI_FP4 &&
+        (packed_extent % 2 != 0 || (state->grouped && shape->transposed))) {
         snprintf(error, CLI_TEXT, "%s",
             state->grouped && shape->transposed
                 ? "--transposed FP4 has no groups: a byte could belong to two of them"

@@ -59,8 +59,8 @@ static void poison_unused_rows(const state_t *state) {
         const int64_t start =
             slice * state->a.stride[0] + (row - slice * max_m) * state->a.stride[1];
         for (int64_t k = 0; k < state->k; k++) {
-            memset((char *)state->a.view.data + (start + k * state->a.stride[2]) * size,
-                CLI_POISON, (size_t)size);
+            memset((char *)state->a.view.data + (start + k * state->a.stride[2]) * size, CLI_POISON,
+                (size_t)size);
         }
     }
 }
@@ -77,8 +77,8 @@ static void draw_row_index(cli_case_t *problem, state_t *state, int64_t rows, in
 static bool check_packing(
     const char *name, dg_dtype_t dtype, int64_t fastest, const char *axis, char *error) {
     if (dtype != DG_DTYPE_E2M1X2 || fastest % 2 == 0) return true;
-    snprintf(error, CLI_TEXT, "FP4 %s packs two values along %s, which must then be even", name,
-        axis);
+    snprintf(
+        error, CLI_TEXT, "FP4 %s packs two values along %s, which must then be even", name, axis);
     return false;
 }
 
@@ -98,10 +98,10 @@ static bool build(cli_case_t *problem, char *error) {
         snprintf(error, CLI_TEXT, "--gather has no meaning here: it is for m_grouped, not masked");
         return false;
     }
-    if (!check_packing("a", type_a, a_k_fastest ? shape->k : shape->m, a_k_fastest ? "k" : "m",
-            error) ||
-        !check_packing("b", type_b, b_k_fastest ? shape->k : shape->n, b_k_fastest ? "k" : "n",
-            error)) {
+    if (!check_packing(
+            "a", type_a, a_k_fastest ? shape->k : shape->m, a_k_fastest ? "k" : "m", error) ||
+        !check_packing(
+            "b", type_b, b_k_fastest ? shape->k : shape->n, b_k_fastest ? "k" : "n", error)) {
         return false;
     }
 
@@ -125,16 +125,15 @@ static bool build(cli_case_t *problem, char *error) {
 
     const double valid = state->grouped ? (double)state->place.valid : (double)rows;
     problem->flop = 2 * valid * (double)shape->n * (double)shape->k;
-    problem->bytes =
-        cli_tensor_bytes(&state->a.view) + cli_tensor_bytes(&state->a.factors.view) +
-        cli_tensor_bytes(&state->b.view) + cli_tensor_bytes(&state->b.factors.view) +
-        cli_tensor_bytes(&state->d.view) * (shape->accumulate ? 2 : 1);
+    problem->bytes = cli_tensor_bytes(&state->a.view) + cli_tensor_bytes(&state->a.factors.view) +
+                     cli_tensor_bytes(&state->b.view) + cli_tensor_bytes(&state->b.factors.view) +
+                     cli_tensor_bytes(&state->d.view) * (shape->accumulate ? 2 : 1);
     return true;
 }
 
 static dg_operand_t view_operand(const cli_operand_t *operand) {
-    return (dg_operand_t){operand->view, operand->factors.view,
-        (int32_t)operand->factors.gran_mn, (int32_t)operand->factors.gran_k};
+    return (dg_operand_t){operand->view, operand->factors.view, (int32_t)operand->factors.gran_mn,
+        (int32_t)operand->factors.gran_k};
 }
 
 static dg_status_t run(cli_case_t *problem, dg_context_t *ctx) {

@@ -95,8 +95,8 @@ static void print_json(const facts_t *facts) {
     cli_json_open(&json, "gpus", '[');
     for (size_t i = 0; i < facts->num_gpus; i++) {
         char capability[32];
-        snprintf(capability, sizeof capability, "%d.%d", facts->gpus[i].major,
-            facts->gpus[i].minor);
+        snprintf(
+            capability, sizeof capability, "%d.%d", facts->gpus[i].major, facts->gpus[i].minor);
         cli_json_open(&json, NULL, '{');
         cli_json_text(&json, "name", facts->gpus[i].name);
         cli_json_text(&json, "compute_capability", capability);

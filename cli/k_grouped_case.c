@@ -23,20 +23,21 @@ typedef struct side_t {
     int64_t stride_mn, stride_token; /* in values; not FLAT */
     const int64_t *flat_begin;       /* FLAT: [groups] first value of each group */
     const int64_t *rows;             /* gather: [tokens], or NULL */
-    cli_factors_t factors;           /* [mn, blocks of all groups]; the library gets the transpose */
+    cli_factors_t factors; /* [mn, blocks of all groups]; the library gets the transpose */
 } side_t;
 
 typedef struct state_t {
     side_t a, b;
     cli_output_t d;
     cli_placement_t place;
-    const int64_t *factor_begin; /* [groups] first block; a multiple of 4 where factors are packed */
+    const int64_t
+        *factor_begin; /* [groups] first block; a multiple of 4 where factors are packed */
     int64_t num_blocks;
     void **d_list; /* LIST: [groups] */
 } state_t;
 
-static double load_side(const cli_placement_t *place, const side_t *side, int64_t group,
-    int64_t mn, int64_t t) {
+static double load_side(
+    const cli_placement_t *place, const side_t *side, int64_t group, int64_t mn, int64_t t) {
     int64_t index;
     if (side->form == DG_K_FLAT) {
         const int64_t size = place->size[group];
@@ -51,8 +52,8 @@ static double load_side(const cli_placement_t *place, const side_t *side, int64_
     return cli_load(side->view.data, side->view.dtype, index);
 }
 
-static void add_group(const state_t *state, int64_t group, int64_t row, int64_t col,
-    double *value, double *magnitude) {
+static void add_group(const state_t *state, int64_t group, int64_t row, int64_t col, double *value,
+    double *magnitude) {
     for (int64_t t = 0; t < state->place.size[group]; t++) {
         double a = load_side(&state->place, &state->a, group, row, t);
         double b = load_side(&state->place, &state->b, group, col, t);
@@ -97,8 +98,8 @@ static void count_blocks(cli_case_t *problem, state_t *state) {
     state->num_blocks = blocks;
 }
 
-static void make_flat(cli_case_t *problem, const cli_placement_t *place, side_t *side,
-    dg_dtype_t dtype, int64_t mn) {
+static void make_flat(
+    cli_case_t *problem, const cli_placement_t *place, side_t *side, dg_dtype_t dtype, int64_t mn) {
     int64_t *begin = cli_pool_take(&problem->pool, (size_t)place->groups * sizeof *begin);
     const int64_t per_element = dtype == DG_DTYPE_E2M1X2 ? 2 : 1;
     int64_t elements = 0;
@@ -125,8 +126,8 @@ static void poison_unused_tokens(const cli_placement_t *place, const side_t *sid
     }
 }
 
-static void make_matrix(cli_case_t *problem, const cli_placement_t *place, side_t *side,
-    dg_dtype_t dtype, int64_t mn) {
+static void make_matrix(
+    cli_case_t *problem, const cli_placement_t *place, side_t *side, dg_dtype_t dtype, int64_t mn) {
     cli_pool_t *pool = &problem->pool;
     const bool first = side->form == DG_K_TOKENS_FIRST;
     const bool gather = problem->shape.gather && first;
@@ -158,8 +159,8 @@ static void make_side(
     } else {
         make_matrix(problem, &state->place, side, dtype, mn);
     }
-    side->factors = cli_make_factors(&problem->pool, problem->shape.scale, 0, mn,
-        state->num_blocks, &problem->random);
+    side->factors = cli_make_factors(
+        &problem->pool, problem->shape.scale, 0, mn, state->num_blocks, &problem->random);
     side->factors.gran_mn = 1;
     side->factors.gran_k = problem->shape.gran;
 }
@@ -198,20 +199,18 @@ static bool build(cli_case_t *problem, char *error) {
     make_side(problem, state, &state->a, cli_dtype_of(shape->dtype, false), shape->m);
     make_side(problem, state, &state->b, cli_dtype_of(shape->dtype, true), shape->n);
     const bool list = shape->result == CLI_LIST;
-    state->d = cli_make_output(pool, shape, shape->result == CLI_SUM ? 0 : shape->groups,
-        shape->m, shape->n, list, &problem->random);
+    state->d = cli_make_output(pool, shape, shape->result == CLI_SUM ? 0 : shape->groups, shape->m,
+        shape->n, list, &problem->random);
     if (list) {
         state->d_list = cli_pool_take(pool, (size_t)shape->groups * sizeof *state->d_list);
         for (int64_t g = 0; g < shape->groups; g++) {
             state->d_list[g] = cli_output_row(&state->d, g * shape->m);
         }
     }
-    problem->flop =
-        2 * (double)state->place.valid * (double)shape->m * (double)shape->n;
-    problem->bytes =
-        cli_tensor_bytes(&state->a.view) + cli_tensor_bytes(&state->a.factors.view) +
-        cli_tensor_bytes(&state->b.view) + cli_tensor_bytes(&state->b.factors.view) +
-        cli_tensor_bytes(&state->d.view) * (shape->accumulate ? 2 : 1);
+    problem->flop = 2 * (double)state->place.valid * (double)shape->m * (double)shape->n;
+    problem->bytes = cli_tensor_bytes(&state->a.view) + cli_tensor_bytes(&state->a.factors.view) +
+                     cli_tensor_bytes(&state->b.view) + cli_tensor_bytes(&state->b.factors.view) +
+                     cli_tensor_bytes(&state->d.view) * (shape->accumulate ? 2 : 1);
     return true;
 }
 

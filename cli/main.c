@@ -35,8 +35,7 @@ static int finish(int status) {
 }
 
 static int complain(const char *word) {
-    static const char *const words[] = {
-        "info", "run", "verify", "bench", "--help", "--version"};
+    static const char *const words[] = {"info", "run", "verify", "bench", "--help", "--version"};
     const size_t num_words = sizeof words / sizeof words[0];
     const char *kind = word[0] == '-' ? "option" : "verb";
     fprintf(stderr, "deepgemm: unknown %s %s, the nearest is %s; see deepgemm --help\n", kind, word,

@@ -9,7 +9,9 @@
 
 #define MAX_WORD 48 /* longer words are compared by their first letters */
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 static size_t count_edits(const char *a, const char *b) {
     const size_t len_a = smaller(strlen(a), MAX_WORD);

@@ -28,9 +28,13 @@ float cli_e2m1_value(uint8_t code) {
     return values[code & 15];
 }
 
-float cli_e8m0_value(uint8_t code) { return code == 255 ? NAN : ldexpf(1, code - 127); }
+float cli_e8m0_value(uint8_t code) {
+    return code == 255 ? NAN : ldexpf(1, code - 127);
+}
 
-float cli_bf16_value(uint16_t code) { return from_bits((uint32_t)code << 16); }
+float cli_bf16_value(uint16_t code) {
+    return from_bits((uint32_t)code << 16);
+}
 
 uint16_t cli_bf16_code(float value) {
     uint32_t bits;
@@ -57,8 +61,7 @@ uint8_t cli_e2m1_code(float value) {
     const float magnitude = fabsf(value);
     uint8_t code = 0;
     while (code < 7 &&
-           magnitude - cli_e2m1_value(code) >
-               cli_e2m1_value((uint8_t)(code + 1)) - magnitude) {
+           magnitude - cli_e2m1_value(code) > cli_e2m1_value((uint8_t)(code + 1)) - magnitude) {
         code++;
     }
     return (uint8_t)(code != 0 && value < 0 ? code | 8 : code);

@@ -79,8 +79,7 @@ cli_factors_t cli_make_factors(cli_pool_t *pool, int scale, int64_t groups, int6
                                                          : value;
         }
     }
-    cli_factors_t factors = {
-        .stride = {rows * words, mn_major ? 1 : words, mn_major ? rows : 1}};
+    cli_factors_t factors = {.stride = {rows * words, mn_major ? 1 : words, mn_major ? rows : 1}};
     factors.view = mn_major ? dg_tensor_3d(data, dtype, slices, words, rows)
                             : dg_tensor_3d(data, dtype, slices, rows, words);
     if (mn_major) factors.view = dg_tensor_transpose(factors.view);
@@ -105,8 +104,7 @@ cli_operand_t cli_make_operand(cli_pool_t *pool, const cli_shape_t *shape, dg_dt
     void *data = cli_pool_take(pool, (size_t)(slices * outer * stored * dg_dtype_size(dtype)));
     cli_fill_values(data, dtype, slices * outer * row, random);
 
-    cli_operand_t operand = {
-        .stride = {outer * row, k_fastest ? row : 1, k_fastest ? 1 : row}};
+    cli_operand_t operand = {.stride = {outer * row, k_fastest ? row : 1, k_fastest ? 1 : row}};
     operand.view = groups > 0 ? dg_tensor_3d(data, dtype, groups, outer, stored)
                               : dg_tensor_2d(data, dtype, outer, stored);
     if (!k_fastest) operand.view = dg_tensor_transpose(operand.view);
@@ -122,8 +120,7 @@ double cli_factor(const cli_factors_t *factors, int64_t group, int64_t row, int6
     if (view->dtype == DG_DTYPE_NONE) return 1;
     const int64_t base = group * factors->stride[0] + row * factors->stride[1];
     if (view->dtype == DG_DTYPE_I32) {
-        const uint32_t word =
-            ((const uint32_t *)view->data)[base + block / 4 * factors->stride[2]];
+        const uint32_t word = ((const uint32_t *)view->data)[base + block / 4 * factors->stride[2]];
         return (double)cli_e8m0_value((uint8_t)(word >> 8 * (block % 4)));
     }
     return cli_load(view->data, view->dtype, base + block * factors->stride[2]);

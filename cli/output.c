@@ -20,8 +20,12 @@ cli_output_t cli_make_output(cli_pool_t *pool, const cli_shape_t *shape, int64_t
     const dg_dtype_t dtype = shape->out == CLI_OUT_F32 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
     const int64_t stride = n + shape->pad;
     const int64_t rows = (slices > 0 ? slices : 1) * slice_rows;
-    cli_output_t output = {.slices = slices > 0 ? slices : 1, .slice_rows = slice_rows, .n = n,
-        .row_stride = stride, .reversed = reversed, .accumulate = shape->accumulate};
+    cli_output_t output = {.slices = slices > 0 ? slices : 1,
+        .slice_rows = slice_rows,
+        .n = n,
+        .row_stride = stride,
+        .reversed = reversed,
+        .accumulate = shape->accumulate};
     output.bytes = (size_t)(rows * stride * dg_dtype_size(dtype));
     void *data = cli_pool_take(pool, output.bytes);
     output.before = cli_pool_take(pool, output.bytes);
@@ -87,8 +91,8 @@ typedef struct sums_t {
     double xx, yy, xy;
 } sums_t;
 
-static void check_element(const cli_output_t *output, const cli_reference_t *reference,
-    int64_t row, int64_t col, sums_t *sums, cli_verdict_t *verdict) {
+static void check_element(const cli_output_t *output, const cli_reference_t *reference, int64_t row,
+    int64_t col, sums_t *sums, cli_verdict_t *verdict) {
     const dg_dtype_t dtype = output->view.dtype;
     const int64_t index = row_start(output, row) + col;
     const double found = cli_load(output->view.data, dtype, index);
@@ -150,13 +154,12 @@ void cli_judge_output(const cli_output_t *output, const cli_reference_t *referen
         for (int64_t tries = 0; tries < 100 * least && verdict->checked < least; tries++) {
             const int64_t row = pick(&random, rows);
             if (reference->row_kind(reference->self, row) < 0) continue;
-            check_element(
-                output, reference, row, pick(&random, output->n), &sums, verdict);
+            check_element(output, reference, row, pick(&random, output->n), &sums, verdict);
         }
     }
     if (sums.xx + sums.yy > 0) verdict->diff = 1 - 2 * sums.xy / (sums.xx + sums.yy);
     if (verdict->why[0] == 0 && !(verdict->diff < MAX_DIFF)) {
-        snprintf(verdict->why, CLI_TEXT, "calc_diff is %.3g, the limit %g", verdict->diff,
-            MAX_DIFF);
+        snprintf(
+            verdict->why, CLI_TEXT, "calc_diff is %.3g, the limit %g", verdict->diff, MAX_DIFF);
     }
 }

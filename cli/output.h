@@ -16,8 +16,8 @@
 #include "deep_gemm/deep_gemm.h"
 
 typedef struct cli_output_t {
-    dg_tensor_t view;   /* [slice_rows, n], or [slices, slice_rows, n] */
-    void *before;       /* the bytes before the first run */
+    dg_tensor_t view; /* [slice_rows, n], or [slices, slice_rows, n] */
+    void *before;     /* the bytes before the first run */
     size_t bytes;
     int64_t slices, slice_rows, n;
     int64_t row_stride; /* elements */
@@ -43,8 +43,7 @@ typedef struct cli_reference_t {
     int32_t (*row_kind)(const void *self, int64_t row);
 
     /* Sum and sum of magnitudes of the products, without c. */
-    void (*element)(
-        const void *self, int64_t row, int64_t col, double *value, double *magnitude);
+    void (*element)(const void *self, int64_t row, int64_t col, double *value, double *magnitude);
 } cli_reference_t;
 
 void cli_judge_output(const cli_output_t *output, const cli_reference_t *reference, int64_t work,

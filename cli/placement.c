@@ -20,7 +20,9 @@ static dg_tensor_t make_values(
     return dg_tensor_1d(narrow, DG_DTYPE_I32, count);
 }
 
-static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+static int64_t round_up(int64_t x, int64_t to) {
+    return (x + to - 1) / to * to;
+}
 
 static void shuffle(int64_t *values, int64_t count, cli_random_t *random) {
     for (int64_t i = count - 1; i > 0; i--) {
@@ -94,8 +96,8 @@ cli_placement_t cli_place_groups(
     const int64_t num_values = rows > groups ? rows : groups;
     int64_t *values = cli_allocate((size_t)num_values * sizeof *values);
     int64_t *units = cli_allocate((size_t)rows * sizeof *units);
-    cli_placement_t place = {.groups = groups, .rows = rows, .size = size, .begin = begin,
-        .group_of_row = group_of_row};
+    cli_placement_t place = {
+        .groups = groups, .rows = rows, .size = size, .begin = begin, .group_of_row = group_of_row};
     for (int64_t row = 0; row < rows; row++) group_of_row[row] = CLI_ROW_UNTOUCHED;
     for (int64_t g = 0; g < groups; g++) size[g] = shape->sizes[g];
 

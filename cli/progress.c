@@ -37,7 +37,14 @@ void cli_progress_step(cli_progress_t *progress, const char *label) {
     draw(progress, label);
 }
 
+void cli_progress_hide(cli_progress_t *progress) {
+    if (!progress->active) return;
+    fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+    progress->shown = 0;
+}
+
 void cli_progress_end(cli_progress_t *progress) {
-    if (progress->active) fprintf(stderr, "\r\033[K");
+    cli_progress_hide(progress);
     progress->active = false;
 }

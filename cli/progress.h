@@ -19,7 +19,8 @@ void cli_progress_begin(cli_progress_t *progress, int64_t total);
 /* One step is done; `label` names the next. */
 void cli_progress_step(cli_progress_t *progress, const char *label);
 
-/* Wipes the bar, so that other lines can be printed. */
+/* Wipes the bar, so that a line can be printed; the next step draws it again. */
+void cli_progress_hide(cli_progress_t *progress);
 void cli_progress_end(cli_progress_t *progress);
 
 #endif

@@ -50,8 +50,7 @@ void cli_report_text(
     }
 }
 
-void cli_report_integer(
-    cli_report_t *report, const char *key, const char *heading, int64_t value) {
+void cli_report_integer(cli_report_t *report, const char *key, const char *heading, int64_t value) {
     if (report->as_json) {
         begin_json_row(report);
         cli_json_integer(&report->json, key, value);

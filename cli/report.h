@@ -35,8 +35,8 @@ typedef struct cli_report_t {
     cli_json_t json;
     cli_column_t columns[CLI_MAX_COLUMNS];
     size_t num_columns;
-    size_t column;      /* of the next cell */
-    char **cells;       /* [rows, num_columns] the texts, owned */
+    size_t column; /* of the next cell */
+    char **cells;  /* [rows, num_columns] the texts, owned */
     size_t num_cells;
     size_t capacity;
 } cli_report_t;
@@ -44,10 +44,8 @@ typedef struct cli_report_t {
 void cli_report_begin(cli_report_t *report, bool as_json);
 
 /* One cell. key: the name in JSON; heading: the name over the column, with the unit. */
-void cli_report_text(
-    cli_report_t *report, const char *key, const char *heading, const char *value);
-void cli_report_integer(
-    cli_report_t *report, const char *key, const char *heading, int64_t value);
+void cli_report_text(cli_report_t *report, const char *key, const char *heading, const char *value);
+void cli_report_integer(cli_report_t *report, const char *key, const char *heading, int64_t value);
 
 /* digits: significant ones; a value that is not finite shows as "-". */
 void cli_report_number(

@@ -24,9 +24,13 @@ typedef struct state_t {
     int64_t k_blocks;
 } state_t;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
 
-static uint32_t exponent_of(double factor) { return (uint32_t)(127 + ilogb(factor)); }
+static uint32_t exponent_of(double factor) {
+    return (uint32_t)(127 + ilogb(factor));
+}
 
 /* Four factors from `block` on, those below `end`, as one word. */
 static uint32_t pack_word(
@@ -77,12 +81,12 @@ static void build_convert(cli_case_t *problem) {
                       : shape->form == CLI_FORM_MN_MAJOR ? CLI_SCALE_F32
                                                          : CLI_SCALE_POW2;
     state->k_blocks = kb;
-    state->src = cli_make_factors(&problem->pool, scale, shape->groups,
-        ceil_div(shape->m, repeat), kb, &problem->random);
+    state->src = cli_make_factors(
+        &problem->pool, scale, shape->groups, ceil_div(shape->m, repeat), kb, &problem->random);
     const int64_t aligned = dg_tma_aligned_size(shape->m, 4);
     const bool rows = shape->form == CLI_FORM_UNPACK;
-    state->image = cli_make_image(
-        &problem->pool, "dst", slices * (rows ? shape->m : aligned) * columns, 4);
+    state->image =
+        cli_make_image(&problem->pool, "dst", slices * (rows ? shape->m : aligned) * columns, 4);
     void *found = state->image.found;
     if (!rows) {
         state->dst = dg_scale_mn_major(

@@ -19,8 +19,9 @@ typedef struct cli_settings_t {
 
 #define CLI_SETTINGS_OPTIONS                                                                       \
     {"threads", "N", "Threads of one call [all cores this process may use]."},                     \
-        {"isa", "NAME", "Instruction set: auto, portable, avx2, avx512, neon [auto]."},            \
-        {"json", NULL, "Print JSON, one object a line."}
+        {"isa", "NAME", "Instruction set: auto, portable, avx2, avx512, neon [auto]."}, {          \
+        "json", NULL, "Print JSON, one object a line."                                             \
+    }
 
 /* Takes an option of this group. *known: whether it is one. */
 bool cli_settings_apply(

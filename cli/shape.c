@@ -68,33 +68,41 @@ static const field_t fields[] = {
     INTEGER("seed", seed, 0, INT64_MAX),
 };
 
-const cli_option_t cli_shape_options[] = {
+const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS] = {
     {"m", "N", "Rows of d. m_grouped: rows of all groups, or of each if masked. cast: rows of x."},
     {"n", "N", "Columns of d. cast: columns of x."},
     {"k", "N", "Length of the sums. k_grouped: tokens of all groups."},
-    {"groups", "N", "Number of groups, at most 1024. cast and scale_layout: 0, the initial "
-                    "value, is no groups."},
-    {"sizes", "N,N,...", "Rows (tokens) of each group, in place of --groups and of --m (--k); "
-                         "\"random\": any that add up to it. Initially all groups have equal "
-                         "sizes."},
-    {"form", "FORM", "How groups are given: sizes, host (sizes in a host list), offsets, psum; "
-                     "m_grouped also: index, block_index, masked. scale_layout: pack, unpack, "
-                     "mn_major, k_grouped, transform."},
+    {"groups", "N",
+        "Number of groups, at most 1024. cast and scale_layout: 0, the initial "
+        "value, is no groups."},
+    {"sizes", "N,N,...",
+        "Rows (tokens) of each group, in place of --groups and of --m (--k); "
+        "\"random\": any that add up to it. Initially all groups have equal "
+        "sizes."},
+    {"form", "FORM",
+        "How groups are given: sizes, host (sizes in a host list), offsets, psum; "
+        "m_grouped also: index, block_index, masked. scale_layout: pack, unpack, "
+        "mn_major, k_grouped, transform."},
     {"align", "N", "Alignment of psum and block_index groups, a power of two [128]."},
-    {"dtype", "TYPE", "Operands: fp8, fp4, bf16, fp8xfp4 (a is FP8, b is FP4), fp4xfp8. cast: "
-                      "fp8 or fp4, the type to make [fp8]."},
-    {"layout", "LAYOUT", "nt, nn, tn or tt: whether a and b lie k fastest (n for a, t for b) or "
-                         "the other way [nt]."},
-    {"operand", "FORM", "k_grouped: tokens_first, tokens_last, flat, or mixed (a tokens first, b "
-                        "tokens last) [tokens_first]."},
+    {"dtype", "TYPE",
+        "Operands: fp8, fp4, bf16, fp8xfp4 (a is FP8, b is FP4), fp4xfp8. cast: "
+        "fp8 or fp4, the type to make [fp8]."},
+    {"layout", "LAYOUT",
+        "nt, nn, tn or tt: whether a and b lie k fastest (n for a, t for b) or "
+        "the other way [nt]."},
+    {"operand", "FORM",
+        "k_grouped: tokens_first, tokens_last, flat, or mixed (a tokens first, b "
+        "tokens last) [tokens_first]."},
     {"result", "FORM", "k_grouped: stack ([G, m, n]), list (G addresses) or sum ([m, n]) [stack]."},
-    {"recipe", "RECIPE", "cast: what a factor covers: token (1 x gran), channel (gran x 1), block "
-                         "(gran x gran), tensor (all), both (token and channel in one call) "
-                         "[token]."},
+    {"recipe", "RECIPE",
+        "cast: what a factor covers: token (1 x gran), channel (gran x 1), block "
+        "(gran x gran), tensor (all), both (token and channel in one call) "
+        "[token]."},
     {"transposed", NULL, "cast: write the codes transposed, [n, m]."},
     {"in", "TYPE", "cast: type of x, bf16 or f32 [bf16]."},
-    {"scale", "TYPE", "Scale factors: f32, ue8m0 (packed, four a word), e8m0 (bytes), pow2 (f32 "
-                      "rounded up to powers of two), none [f32; bf16: none]."},
+    {"scale", "TYPE",
+        "Scale factors: f32, ue8m0 (packed, four a word), e8m0 (bytes), pow2 (f32 "
+        "rounded up to powers of two), none [f32; bf16: none]."},
     {"gran", "N", "Values along k that one factor covers, 32 or 128 [128]."},
     {"gran-m", "N", "Rows of a that one factor covers [1]. scale_layout: of the operand."},
     {"gran-n", "N", "Rows of b that one factor covers [128]."},
@@ -104,13 +112,13 @@ const cli_option_t cli_shape_options[] = {
     {"pad", "N", "Elements that lie between two rows of d [0]."},
     {"seed", "N", "Seed of the random values [1]."},
 };
-const size_t cli_num_shape_options = sizeof cli_shape_options / sizeof cli_shape_options[0];
 
-_Static_assert(sizeof fields / sizeof fields[0] ==
-                   sizeof cli_shape_options / sizeof cli_shape_options[0],
-    "each option needs its field");
+_Static_assert(
+    sizeof fields / sizeof fields[0] == CLI_NUM_SHAPE_OPTIONS, "each option needs its field");
 
-const char *cli_family_name(cli_family_t family) { return families[family]; }
+const char *cli_family_name(cli_family_t family) {
+    return families[family];
+}
 
 bool cli_parse_family(const char *text, cli_family_t *family, char *error) {
     int index;
@@ -121,7 +129,7 @@ bool cli_parse_family(const char *text, cli_family_t *family, char *error) {
 
 cli_shape_t cli_shape_init(cli_family_t family) {
     cli_shape_t shape = {.family = family};
-    for (size_t i = 0; i < cli_num_shape_options; i++) {
+    for (size_t i = 0; i < CLI_NUM_SHAPE_OPTIONS; i++) {
         void *member = (char *)&shape + fields[i].offset;
         if (fields[i].kind == KIND_INTEGER) *(int64_t *)member = CLI_UNSET;
         if (fields[i].kind == KIND_CHOICE) *(int *)member = CLI_UNSET;
@@ -141,8 +149,7 @@ static bool set_sizes(cli_shape_t *shape, const char *value, char *error) {
             snprintf(error, CLI_TEXT, "more than %d sizes", CLI_MAX_GROUPS);
             return false;
         }
-        if (!cli_parse_integer(
-                word, 0, MAX_EXTENT, &shape->sizes[shape->num_sizes++], error)) {
+        if (!cli_parse_integer(word, 0, MAX_EXTENT, &shape->sizes[shape->num_sizes++], error)) {
             return false;
         }
         if (p[length] == 0) return true;
@@ -161,13 +168,12 @@ static bool same_key(const char *a, const char *b) {
 bool cli_shape_set(
     cli_shape_t *shape, const char *key, const char *value, bool *known, char *error) {
     *known = true;
-    for (size_t i = 0; i < cli_num_shape_options; i++) {
+    for (size_t i = 0; i < CLI_NUM_SHAPE_OPTIONS; i++) {
         const field_t *field = &fields[i];
         if (!same_key(field->key, key)) continue;
         void *member = (char *)shape + field->offset;
         switch (field->kind) {
-        case KIND_INTEGER:
-            return cli_parse_integer(value, field->low, field->high, member, error);
+        case KIND_INTEGER: return cli_parse_integer(value, field->low, field->high, member, error);
         case KIND_CHOICE:
             return cli_parse_choice(value, field->choices, field->num_choices, member, error);
         case KIND_FLAG: *(bool *)member = value == NULL || strcmp(value, "0") != 0; return true;
@@ -187,22 +193,21 @@ static int print_field(const cli_shape_t *shape, const field_t *field, char *tex
     case KIND_CHOICE:
         if (*(const int *)member == CLI_UNSET) return 0;
         return snprintf(text, size, " --%s %s", field->key, field->choices[*(const int *)member]);
-    case KIND_FLAG:
-        return *(const bool *)member ? snprintf(text, size, " --%s", field->key) : 0;
+    case KIND_FLAG: return *(const bool *)member ? snprintf(text, size, " --%s", field->key) : 0;
     case KIND_SIZES: break;
     }
     if (shape->random_sizes) return snprintf(text, size, " --sizes random");
     int used = 0;
     for (int64_t g = 0; g < shape->num_sizes && used >= 0 && (size_t)used < size; g++) {
-        used += snprintf(text + used, size - (size_t)used, "%s%" PRId64, g ? "," : " --sizes ",
-            shape->sizes[g]);
+        used += snprintf(
+            text + used, size - (size_t)used, "%s%" PRId64, g ? "," : " --sizes ", shape->sizes[g]);
     }
     return used;
 }
 
 void cli_shape_command(const cli_shape_t *shape, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "%s", families[shape->family]);
-    for (size_t i = 0; i < cli_num_shape_options && used < size; i++) {
+    for (size_t i = 0; i < CLI_NUM_SHAPE_OPTIONS && used < size; i++) {
         if (shape->num_sizes > 0 && strcmp(fields[i].key, "groups") == 0) continue;
         used += (size_t)print_field(shape, &fields[i], text + used, size - used);
     }
@@ -235,9 +240,8 @@ void cli_shape_kind(const cli_shape_t *shape, char *text, size_t size) {
             forms[shape->form], scale, sum, outs[shape->out]);
         break;
     case CLI_K_GROUPED:
-        snprintf(text, size, "%s %s %s%s %s%s %s", dtypes[shape->dtype],
-            operands[shape->operand], forms[shape->form], scale, sum, outs[shape->out],
-            results[shape->result]);
+        snprintf(text, size, "%s %s %s%s %s%s %s", dtypes[shape->dtype], operands[shape->operand],
+            forms[shape->form], scale, sum, outs[shape->out], results[shape->result]);
         break;
     case CLI_CAST:
         snprintf(text, size, "%s to %s per %s%s%s", outs[shape->in], dtypes[shape->dtype],

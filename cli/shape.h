@@ -26,18 +26,27 @@ typedef enum cli_family_t {
     CLI_NUM_FAMILIES
 } cli_family_t;
 
-enum { CLI_FP8, CLI_FP4, CLI_BF16, CLI_FP8XFP4, CLI_FP4XFP8 };          /* dtype */
-enum { CLI_NT, CLI_NN, CLI_TN, CLI_TT };                                /* layout */
+enum { CLI_FP8, CLI_FP4, CLI_BF16, CLI_FP8XFP4, CLI_FP4XFP8 }; /* dtype */
+enum { CLI_NT, CLI_NN, CLI_TN, CLI_TT };                       /* layout */
 enum { CLI_SCALE_F32, CLI_SCALE_UE8M0, CLI_SCALE_E8M0, CLI_SCALE_POW2, CLI_SCALE_NONE };
-enum { CLI_OUT_BF16, CLI_OUT_F32 };                                     /* out, in */
-enum {                                                                  /* form */
-    CLI_FORM_SIZES, CLI_FORM_HOST, CLI_FORM_OFFSETS, CLI_FORM_PSUM, CLI_FORM_INDEX,
-    CLI_FORM_BLOCK_INDEX, CLI_FORM_MASKED,
-    CLI_FORM_PACK, CLI_FORM_UNPACK, CLI_FORM_MN_MAJOR, CLI_FORM_K_GROUPED, CLI_FORM_TRANSFORM
+enum { CLI_OUT_BF16, CLI_OUT_F32 }; /* out, in */
+enum {                              /* form */
+    CLI_FORM_SIZES,
+    CLI_FORM_HOST,
+    CLI_FORM_OFFSETS,
+    CLI_FORM_PSUM,
+    CLI_FORM_INDEX,
+    CLI_FORM_BLOCK_INDEX,
+    CLI_FORM_MASKED,
+    CLI_FORM_PACK,
+    CLI_FORM_UNPACK,
+    CLI_FORM_MN_MAJOR,
+    CLI_FORM_K_GROUPED,
+    CLI_FORM_TRANSFORM
 };
-enum { CLI_TOKENS_FIRST, CLI_TOKENS_LAST, CLI_FLAT, CLI_MIXED };        /* operand */
-enum { CLI_STACK, CLI_LIST, CLI_SUM };                                  /* result */
-enum { CLI_TOKEN, CLI_CHANNEL, CLI_BLOCK, CLI_TENSOR, CLI_BOTH };       /* recipe */
+enum { CLI_TOKENS_FIRST, CLI_TOKENS_LAST, CLI_FLAT, CLI_MIXED };  /* operand */
+enum { CLI_STACK, CLI_LIST, CLI_SUM };                            /* result */
+enum { CLI_TOKEN, CLI_CHANNEL, CLI_BLOCK, CLI_TENSOR, CLI_BOTH }; /* recipe */
 
 typedef struct cli_shape_t {
     cli_family_t family;
@@ -55,8 +64,8 @@ typedef struct cli_shape_t {
 } cli_shape_t;
 
 /* The options of shapes, and how many they are. */
-extern const cli_option_t cli_shape_options[];
-extern const size_t cli_num_shape_options;
+#define CLI_NUM_SHAPE_OPTIONS 23
+extern const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS];
 
 const char *cli_family_name(cli_family_t family);
 bool cli_parse_family(const char *text, cli_family_t *family, char *error);

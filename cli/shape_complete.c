@@ -75,8 +75,7 @@ static bool complete_groups(cli_shape_t *shape, int64_t *total, int64_t initial,
     if (masked) {
         cli_random_t random = {(uint64_t)shape->seed * 2 + 1};
         for (int64_t g = 0; g < shape->groups; g++) {
-            shape->sizes[g] =
-                shape->random_sizes ? cli_random_below(&random, *total + 1) : *total;
+            shape->sizes[g] = shape->random_sizes ? cli_random_below(&random, *total + 1) : *total;
         }
     } else if (shape->random_sizes) {
         draw_sizes(shape, *total);
@@ -93,18 +92,15 @@ static bool complete_groups(cli_shape_t *shape, int64_t *total, int64_t initial,
 static bool check_form(cli_shape_t *shape, int initial, int low, int high, char *error) {
     set_default_choice(&shape->form, initial);
     if (shape->form >= low && shape->form <= high) return true;
-    snprintf(error, CLI_TEXT, "this --form has no meaning for %s",
-        cli_family_name(shape->family));
+    snprintf(error, CLI_TEXT, "this --form has no meaning for %s", cli_family_name(shape->family));
     return false;
 }
 
 static bool complete_product(cli_shape_t *shape, char *error) {
     set_default_choice(&shape->dtype, CLI_FP8);
     set_default_choice(&shape->layout, CLI_NT);
-    set_default_choice(
-        &shape->scale, shape->dtype == CLI_BF16 ? CLI_SCALE_NONE : CLI_SCALE_F32);
-    set_default_choice(
-        &shape->out, shape->family == CLI_K_GROUPED ? CLI_OUT_F32 : CLI_OUT_BF16);
+    set_default_choice(&shape->scale, shape->dtype == CLI_BF16 ? CLI_SCALE_NONE : CLI_SCALE_F32);
+    set_default_choice(&shape->out, shape->family == CLI_K_GROUPED ? CLI_OUT_F32 : CLI_OUT_BF16);
     set_default(&shape->n, 1024);
     if (shape->scale != CLI_SCALE_NONE && shape->dtype == CLI_BF16) {
         snprintf(error, CLI_TEXT, "BF16 operands take no factors: leave out --scale");

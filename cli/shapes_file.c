@@ -58,7 +58,7 @@ static bool value_text(const cJSON *value, char *text, size_t size) {
 static void complain_unknown(const char *key, char *error) {
     const char *names[64];
     size_t count = 0;
-    for (; count < cli_num_shape_options && count < 63; count++) {
+    for (; count < CLI_NUM_SHAPE_OPTIONS && count < 63; count++) {
         names[count] = cli_shape_options[count].name;
     }
     names[count++] = "family";
@@ -66,8 +66,7 @@ static void complain_unknown(const char *key, char *error) {
         cli_nearest(key, names, count));
 }
 
-static bool read_shape(
-    const cJSON *object, cli_family_t family, cli_shape_t *shape, char *error) {
+static bool read_shape(const cJSON *object, cli_family_t family, cli_shape_t *shape, char *error) {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(object, "family");
     if (cJSON_IsString(name)) {
         if (!cli_parse_family(name->valuestring, &family, error)) return false;
@@ -102,8 +101,8 @@ static void append(cli_shape_t **shapes, size_t *count, const cli_shape_t *shape
     (*shapes)[(*count)++] = *shape;
 }
 
-bool cli_read_shapes(const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count,
-    char *error) {
+bool cli_read_shapes(
+    const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count, char *error) {
     char *text = read_file(path);
     if (text == NULL) {
         snprintf(error, CLI_TEXT, "%.200s: cannot be read", path);
@@ -140,8 +139,8 @@ bool cli_read_shapes(const char *path, cli_family_t family, cli_shape_t **shapes
 
 #else
 
-bool cli_read_shapes(const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count,
-    char *error) {
+bool cli_read_shapes(
+    const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count, char *error) {
     (void)family, (void)shapes, (void)count;
     snprintf(error, CLI_TEXT,
         "%.200s: this program was built without cJSON and reads no shape files; install "

@@ -17,7 +17,7 @@
 /* Appends the file's shapes to (*shapes)[0 .. *count), memory for free(). family: of objects that
  * name none; CLI_NUM_FAMILIES: each must name one. On failure writes one line, the file's name
  * included, into error[CLI_TEXT]. */
-bool cli_read_shapes(const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count,
-    char *error);
+bool cli_read_shapes(
+    const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count, char *error);
 
 #endif
