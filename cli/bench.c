@@ -123,9 +123,7 @@ static int bench_all(bench_t *self, const cli_shape_t *shapes, size_t count, dg_
             continue;
         }
         if (result.verdict.why[0] != 0) status = CLI_EXIT_FAILED;
-        cli_report_result(&report, &result);
-        cli_report_number(&report, "percent_of_yardstick", "% of sgemm",
-            100 * cli_gflop_rate(&result) / self->yardstick, 3);
+        cli_report_result(&report, &result, self->yardstick);
         cli_report_end_row(&report);
         cli_progress_step(&progress, cli_family_name(result.shape.family));
     }
@@ -135,7 +133,7 @@ static int bench_all(bench_t *self, const cli_shape_t *shapes, size_t count, dg_
 }
 
 static int bench(const cli_verb_t *verb, int argc, char **argv) {
-    bench_t self = {.repeat = 7};
+    bench_t self = {.repeat = 5};
     char error[CLI_TEXT];
     const cli_parsed_t parsed = cli_parse(verb, argc, argv, apply, &self, NULL);
     if (parsed != CLI_PARSED) return parsed == CLI_PARSED_HELP ? CLI_EXIT_OK : CLI_EXIT_USAGE;
@@ -160,7 +158,7 @@ static const cli_option_t options[] = {
     {"shapes", "PATH",
         "A shapes file, or a folder whose files cpu_*.json are read [bench/shapes, "
         "else the installed ones]."},
-    {"repeat", "N", "Measured runs of each shape, after one to warm up [7]."},
+    {"repeat", "N", "Measured runs of each shape, after one to warm up [5]."},
     CLI_SETTINGS_OPTIONS,
 };
 

@@ -42,7 +42,7 @@ double cli_gbyte_rate(const cli_result_t *result) {
     return result->bytes / result->times.median * 1e-9;
 }
 
-void cli_report_result(cli_report_t *report, const cli_result_t *result) {
+void cli_report_result(cli_report_t *report, const cli_result_t *result, double yardstick) {
     char kind[CLI_TEXT], extents[CLI_TEXT];
     cli_shape_kind(&result->shape, kind, sizeof kind);
     cli_shape_describe(&result->shape, extents, sizeof extents);
@@ -53,6 +53,10 @@ void cli_report_result(cli_report_t *report, const cli_result_t *result) {
     cli_report_number(report, "time_ms", "time ms", result->times.median * 1e3, 4);
     cli_report_number(report, "min_time_ms", "min ms", result->times.least * 1e3, 4);
     cli_report_number(report, "gflop_per_s", "GFLOP/s", cli_gflop_rate(result), 4);
+    if (yardstick != 0) {
+        cli_report_number(report, "percent_of_yardstick", "% of sgemm",
+            100 * cli_gflop_rate(result) / yardstick, 3);
+    }
     cli_report_number(report, "gbyte_per_s", "GB/s", cli_gbyte_rate(result), 3);
     cli_report_integer(report, "checked", "checked", verdict->checked);
     cli_report_number(report, "error_to_bound", "err/bound", verdict->max_ratio, 3);

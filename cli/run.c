@@ -51,7 +51,6 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
     int status = CLI_EXIT_OK;
     cli_report_t report;
     cli_report_begin(&report, self->settings.json);
-    if (!self->settings.json) print_machine(&self->settings, self->repeat);
     for (size_t i = 0; i < count; i++) {
         cli_result_t result;
         char error[CLI_TEXT];
@@ -64,7 +63,7 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
             if (status == CLI_EXIT_OK) status = CLI_EXIT_FAILED;
         } else {
             if (result.verdict.why[0] != 0 && status == CLI_EXIT_OK) status = CLI_EXIT_FAILED;
-            cli_report_result(&report, &result);
+            cli_report_result(&report, &result, 0);
             if (self->settings.json) {
                 char command[CLI_TEXT];
                 cli_shape_command(&shapes[i], command, sizeof command);
@@ -76,6 +75,7 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
             cli_report_end_row(&report);
         }
     }
+    if (report.num_cells > 0) print_machine(&self->settings, self->repeat);
     cli_report_end(&report);
     return status;
 }
