@@ -54,18 +54,22 @@ endfunction()
 
 # split_lines(VARIABLE): OUT as a list of lines. Brackets and semicolons would split or join
 # elements of a CMake list, so they travel as control characters; restore_line brings them back.
+string(ASCII 1 OPENING)
+string(ASCII 2 CLOSING)
+string(ASCII 3 SEMICOLON)
+
 function(split_lines VARIABLE)
-  string(REPLACE "[" "\x01" TEXT "${OUT}")
-  string(REPLACE "]" "\x02" TEXT "${TEXT}")
-  string(REPLACE ";" "\x03" TEXT "${TEXT}")
+  string(REPLACE "[" "${OPENING}" TEXT "${OUT}")
+  string(REPLACE "]" "${CLOSING}" TEXT "${TEXT}")
+  string(REPLACE ";" "${SEMICOLON}" TEXT "${TEXT}")
   string(REGEX REPLACE "\n$" "" TEXT "${TEXT}")
   string(REPLACE "\n" ";" TEXT "${TEXT}")
   set(${VARIABLE} "${TEXT}" PARENT_SCOPE)
 endfunction()
 
 function(restore_line VARIABLE LINE)
-  string(REPLACE "\x01" "[" TEXT "${LINE}")
-  string(REPLACE "\x02" "]" TEXT "${TEXT}")
-  string(REPLACE "\x03" ";" TEXT "${TEXT}")
+  string(REPLACE "${OPENING}" "[" TEXT "${LINE}")
+  string(REPLACE "${CLOSING}" "]" TEXT "${TEXT}")
+  string(REPLACE "${SEMICOLON}" ";" TEXT "${TEXT}")
   set(${VARIABLE} "${TEXT}" PARENT_SCOPE)
 endfunction()
