@@ -128,7 +128,7 @@ static int bench_all(bench_t *self, const cli_shape_t *shapes, size_t count, dg_
         cli_progress_step(&progress, cli_family_name(result.shape.family));
     }
     cli_progress_end(&progress);
-    cli_report_end(&report);
+    cli_report_end(&report, false);
     return status;
 }
 

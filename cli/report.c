@@ -107,7 +107,18 @@ static void print_cell(const cli_column_t *column, const char *text, bool last) 
     }
 }
 
-void cli_report_end(cli_report_t *report) {
+static void print_list(const cli_report_t *report) {
+    size_t width = 0;
+    for (size_t j = 0; j < report->num_columns; j++) {
+        const size_t length = strlen(report->columns[j].heading);
+        if (length > width) width = length;
+    }
+    for (size_t j = 0; j < report->num_columns; j++) {
+        printf("%-*s  %s\n", (int)width, report->columns[j].heading, report->cells[j]);
+    }
+}
+
+static void print_table(const cli_report_t *report) {
     const size_t columns = report->num_columns;
     for (size_t j = 0; j < columns; j++) {
         print_cell(&report->columns[j], report->columns[j].heading, j + 1 == columns);
@@ -115,8 +126,16 @@ void cli_report_end(cli_report_t *report) {
     for (size_t i = 0; i < report->num_cells; i++) {
         const size_t j = i % columns;
         print_cell(&report->columns[j], report->cells[i], j + 1 == columns);
-        free(report->cells[i]);
     }
+}
+
+void cli_report_end(cli_report_t *report, bool upright) {
+    if (upright && report->num_cells == report->num_columns) {
+        print_list(report);
+    } else {
+        print_table(report);
+    }
+    for (size_t i = 0; i < report->num_cells; i++) free(report->cells[i]);
     free(report->cells);
     *report = (cli_report_t){.as_json = report->as_json};
 }

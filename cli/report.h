@@ -9,7 +9,7 @@
  *     cli_report_number(&report, "time_ms", "time ms", 12.3, 2);
  *     cli_report_end_row(&report);
  *     ...
- *     cli_report_end(&report);            // prints the table, or prints nothing more
+ *     cli_report_end(&report, false);     // prints the table, or nothing more
  *
  * Every row has the same cells in the same order.
  */
@@ -52,6 +52,8 @@ void cli_report_number(
     cli_report_t *report, const char *key, const char *heading, double value, int digits);
 
 void cli_report_end_row(cli_report_t *report);
-void cli_report_end(cli_report_t *report);
+
+/* Prints the table. With `upright` a table of one row stands as a list, one cell a line. */
+void cli_report_end(cli_report_t *report, bool upright);
 
 #endif

@@ -76,7 +76,7 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
         }
     }
     if (report.num_cells > 0) print_machine(&self->settings, self->repeat);
-    cli_report_end(&report);
+    cli_report_end(&report, true);
     return status;
 }
 
@@ -139,7 +139,7 @@ const cli_verb_t cli_run = {
         "calc_diff is 1 - 2xy / (xx + yy) over the checked elements; large problems are checked on "
         "a sample. Casts and layouts are checked bit for bit.",
     .examples = "deepgemm run gemm --m 2048 --n 2048 --k 2048\n"
-                "deepgemm run m_grouped --sizes 100,0,28 --dtype fp8xfp4 --scale ue8m0 --gran 32\n"
+                "deepgemm run m_grouped --sizes 100,0,28 --dtype fp8xfp4 --scale ue8m0\n"
                 "deepgemm run k_grouped --groups 8 --k 4K --sizes random --accumulate\n"
                 "deepgemm run --file shapes.json --json",
     .options = options,

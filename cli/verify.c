@@ -95,7 +95,7 @@ static void print_summary(const verify_t *self, const tally_t *tallies) {
         cli_report_number(&report, "error_to_bound", "worst err/bound", tally->max_ratio, 3);
         cli_report_end_row(&report);
     }
-    cli_report_end(&report);
+    cli_report_end(&report, false);
     if (self->settings.json) {
         printf("{\"passed\": %" PRId64 ", \"failed\": %" PRId64 "}\n", all.passed, all.failed);
     } else {
