@@ -3,7 +3,6 @@
  * Facts about the processor, from /proc, the compiler's feature test and the auxiliary vector.
  * Called by info.c, run.c and bench.c.
  */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "machine.h"
 
 #include <sched.h>

@@ -123,9 +123,10 @@ static void print_table(const cli_report_t *report) {
     for (size_t j = 0; j < columns; j++) {
         print_cell(&report->columns[j], report->columns[j].heading, j + 1 == columns);
     }
-    for (size_t i = 0; i < report->num_cells; i++) {
-        const size_t j = i % columns;
-        print_cell(&report->columns[j], report->cells[i], j + 1 == columns);
+    for (size_t row = 0; row + columns <= report->num_cells && columns > 0; row += columns) {
+        for (size_t j = 0; j < columns; j++) {
+            print_cell(&report->columns[j], report->cells[row + j], j + 1 == columns);
+        }
     }
 }
 
