@@ -167,9 +167,9 @@ const cli_verb_t cli_bench = {
     .summary = "measure the shapes of bench/shapes on this machine",
     .description =
         "Measures each shape as deepgemm run does and prints what it ran on: date, processor, "
-        "instruction set, threads. Rates are also given as a share of OpenBLAS' single-precision "
-        "product of 2048 x 2048 matrices, measured in the same run with the same number of "
-        "threads, where OpenBLAS is installed.",
+        "instruction set, threads. Where OpenBLAS is installed, rates are also given as a share of "
+        "that of its single-precision product of 2048 x 2048 matrices, measured in the same run "
+        "with the same number of threads; least times on both sides.",
     .examples = "deepgemm bench\n"
                 "deepgemm bench --shapes my_shapes.json --threads 1 --json",
     .options = options,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Seconds (median) of cblas_sgemm over [n, n] matrices with so many threads. note: the name of the
+/* Seconds (least of the repeats) of cblas_sgemm over [n, n] matrices with so many threads. note: the name of the
  * kernel set it chose, or why there is no figure. */
 bool cli_time_sgemm(
     int64_t n, int64_t threads, int64_t repeat, double *seconds, char *note, size_t note_size);

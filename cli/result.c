@@ -54,8 +54,9 @@ void cli_report_result(cli_report_t *report, const cli_result_t *result, double 
     cli_report_number(report, "min_time_ms", "min ms", result->times.least * 1e3, 4);
     cli_report_number(report, "gflop_per_s", "GFLOP/s", cli_gflop_rate(result), 4);
     if (yardstick != 0) {
-        cli_report_number(report, "percent_of_yardstick", "% of sgemm",
-            100 * cli_gflop_rate(result) / yardstick, 3);
+        const double rate = result->flop > 0 ? result->flop / result->times.least : (double)NAN;
+        cli_report_number(
+            report, "percent_of_yardstick", "% of sgemm", 100e-9 * rate / yardstick, 3);
     }
     cli_report_number(report, "gbyte_per_s", "GB/s", cli_gbyte_rate(result), 3);
     cli_report_integer(report, "checked", "checked", verdict->checked);

@@ -30,7 +30,7 @@ cli_ran_t cli_run_shape(const cli_shape_t *shape, dg_context_t *ctx, int64_t rep
     cli_result_t *result, char *error);
 
 /* The cells of a row: what ran, time, rates, errors. With yardstick > 0 or NaN also the rate of
- * operations in percent of it (GFLOP/s); 0: no such cell. */
+ * operations, at the least time, in percent of it (GFLOP/s); 0: no such cell. */
 void cli_report_result(cli_report_t *report, const cli_result_t *result, double yardstick);
 
 /* Operations (FLOP) or bytes a second, in 10^9. NaN where the family has none. */

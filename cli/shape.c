@@ -214,12 +214,12 @@ void cli_shape_command(const cli_shape_t *shape, char *text, size_t size) {
 }
 
 void cli_shape_describe(const cli_shape_t *shape, char *text, size_t size) {
-    char extents[4][40] = {"", "", "", ""};
-    if (shape->groups > 0) snprintf(extents[0], 40, "%" PRId64 " x ", shape->groups);
-    if (shape->m >= 0) snprintf(extents[1], 40, "m %" PRId64, shape->m);
-    if (shape->n >= 0) snprintf(extents[2], 40, " n %" PRId64, shape->n);
-    if (shape->k >= 0) snprintf(extents[3], 40, " k %" PRId64, shape->k);
-    snprintf(text, size, "%s%s%s%s", extents[0], extents[1], extents[2], extents[3]);
+    char m[32] = "", n[32] = "", k[32] = "", groups[32] = "";
+    if (shape->m >= 0) snprintf(m, sizeof m, "m %" PRId64, shape->m);
+    if (shape->n >= 0) snprintf(n, sizeof n, " n %" PRId64, shape->n);
+    if (shape->k >= 0) snprintf(k, sizeof k, " k %" PRId64, shape->k);
+    if (shape->groups > 0) snprintf(groups, sizeof groups, ", %" PRId64 " groups", shape->groups);
+    snprintf(text, size, "%s%s%s%s", m, n, k, groups);
 }
 
 void cli_shape_kind(const cli_shape_t *shape, char *text, size_t size) {
