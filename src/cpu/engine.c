@@ -30,8 +30,9 @@ typedef struct dg_cpu_batch_t {
 
 /* One operand's share of a tile and the scratch memory for it. */
 typedef struct dg_cpu_side_t {
-    const dg_cpu_operand_t *operand;
-    const int32_t *other_ks;
+    dg_cpu_operand_t operand; /* data and row_stride are those of the segment at work */
+    const int32_t *other_ks;  /* these two count k as that segment's data does */
+    int64_t k_begin;
     int64_t begin, count; /* rows of the operand */
     int64_t panel_count;
     int width;
@@ -46,20 +47,29 @@ static int64_t block_length(const dg_cpu_product_t *product) {
     return fine ? 32 : 128;
 }
 
-static void prepare_side(const dg_cpu_kernels_t *isa, dg_cpu_side_t *side, const dg_cpu_segment_t *at,
-    int64_t k, int64_t k_count, int64_t block, int64_t scale_begin, void *codes) {
-    dg_cpu_pack(isa, side->operand, side->other_ks, side->begin, side->count, at->k_begin + k,
-        k_count, side->width, codes, side->panels);
+static void enter_segment(dg_cpu_side_t *side, int64_t k_begin, const int32_t *other_ks,
+    const void *data, int64_t row_stride) {
+    side->k_begin = data ? 0 : k_begin;
+    side->other_ks = data && other_ks ? other_ks + k_begin : other_ks;
+    if (!data) return;
+    side->operand.data = data;
+    side->operand.row_stride = row_stride;
+}
+
+static void prepare_side(const dg_cpu_kernels_t *kernels, dg_cpu_side_t *side, int64_t k,
+    int64_t k_count, int64_t block, int64_t scale_begin, void *codes) {
+    dg_cpu_pack(kernels, &side->operand, side->other_ks, side->begin, side->count,
+        side->k_begin + k, k_count, side->width, codes, side->panels);
     const int64_t padded = side->panel_count * side->width;
     for (int64_t offset = 0; offset < k_count; offset += block) {
-        dg_cpu_load_scales(side->operand, side->offsets, side->count, padded, k + offset,
+        dg_cpu_load_scales(&side->operand, side->offsets, side->count, padded, k + offset,
             scale_begin, side->factors + offset / block * padded);
     }
 }
 
 /* totals += slab of a times slab of b; see isa.h for the micro-kernel's contract. */
-static void multiply_slab(const dg_cpu_kernels_t *isa, const dg_cpu_side_t *a, const dg_cpu_side_t *b,
-    int64_t k_count, int64_t block, float *totals) {
+static void multiply_slab(const dg_cpu_kernels_t *kernels, const dg_cpu_side_t *a,
+    const dg_cpu_side_t *b, int64_t k_count, int64_t block, float *totals) {
     const int64_t padded_a = a->panel_count * a->width;
     const int64_t padded_b = b->panel_count * b->width;
     for (int64_t j = 0; j < b->panel_count; j++) {
@@ -69,7 +79,7 @@ static void multiply_slab(const dg_cpu_kernels_t *isa, const dg_cpu_side_t *a, c
             const int used_rows = (int)(rows_left < a->width ? rows_left : a->width);
             for (int64_t k = 0; k < k_count; k += block) {
                 const int64_t length = k_count - k < block ? k_count - k : block;
-                isa->multiply(length, used_rows, a->panels + (i * DG_CPU_SLAB + k) * a->width,
+                kernels->multiply(length, used_rows, a->panels + (i * DG_CPU_SLAB + k) * a->width,
                     b->panels + (j * DG_CPU_SLAB + k) * b->width,
                     a->factors + k / block * padded_a + i * a->width,
                     b->factors + k / block * padded_b + j * b->width, total);
@@ -88,22 +98,16 @@ static void place_side(dg_cpu_side_t *side, dg_cpu_carver_t *carver) {
 
 static dg_status_t run_tile(void *context, int64_t index, int worker) {
     const dg_cpu_batch_t *batch = context;
-    const dg_cpu_kernels_t *isa = dg_cpu_pool_kernels(batch->pool);
+    const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(batch->pool);
     const dg_cpu_tile_t tile = dg_cpu_find_tile(batch->tilings, batch->count, index);
     const dg_cpu_product_t *product = &batch->products[tile.product];
-    dg_cpu_side_t a = {.operand = &product->a,
-        .other_ks = product->b.ks,
-        .begin = tile.row,
-        .count = tile.rows,
-        .width = isa->rows};
-    dg_cpu_side_t b = {.operand = &product->b,
-        .other_ks = product->a.ks,
-        .begin = tile.col,
-        .count = tile.cols,
-        .width = isa->cols};
+    dg_cpu_side_t a = {
+        .operand = product->a, .begin = tile.row, .count = tile.rows, .width = kernels->rows};
+    dg_cpu_side_t b = {
+        .operand = product->b, .begin = tile.col, .count = tile.cols, .width = kernels->cols};
 
     void *scratch =
-        dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(isa, tile.rows, tile.cols));
+        dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(kernels, tile.rows, tile.cols));
     if (!scratch) return DG_STATUS_OUT_OF_MEMORY;
     dg_cpu_carver_t carver = {scratch};
     place_side(&a, &carver);
@@ -114,20 +118,22 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     float *totals = dg_cpu_carve(&carver, total_bytes);
 
     memset(totals, 0, total_bytes);
-    dg_cpu_locate_scales(a.operand, a.begin, a.count, a.offsets);
-    dg_cpu_locate_scales(b.operand, b.begin, b.count, b.offsets);
+    dg_cpu_locate_scales(&a.operand, a.begin, a.count, a.offsets);
+    dg_cpu_locate_scales(&b.operand, b.begin, b.count, b.offsets);
     const int64_t block = block_length(product);
     for (int64_t s = 0; s < product->segment_count; s++) {
         const dg_cpu_segment_t *at = &product->segments[s];
+        enter_segment(&a, at->k_begin, product->b.ks, at->data_a, at->row_stride_a);
+        enter_segment(&b, at->k_begin, product->a.ks, at->data_b, at->row_stride_b);
         for (int64_t k = 0; k < at->k_count; k += DG_CPU_SLAB) {
             const int64_t left = at->k_count - k;
             const int64_t k_count = left < DG_CPU_SLAB ? left : DG_CPU_SLAB;
-            prepare_side(isa, &a, at, k, k_count, block, at->scale_begin_a, codes);
-            prepare_side(isa, &b, at, k, k_count, block, at->scale_begin_b, codes);
-            multiply_slab(isa, &a, &b, k_count, block, totals);
+            prepare_side(kernels, &a, k, k_count, block, at->scale_begin_a, codes);
+            prepare_side(kernels, &b, k, k_count, block, at->scale_begin_b, codes);
+            multiply_slab(kernels, &a, &b, k_count, block, totals);
         }
     }
-    dg_cpu_store_tile(isa, product, &tile, a.offsets, b.offsets, totals);
+    dg_cpu_store_tile(kernels, product, &tile, a.offsets, b.offsets, totals);
     return DG_STATUS_OK;
 }
 

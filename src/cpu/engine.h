@@ -49,6 +49,10 @@ typedef struct dg_cpu_operand_t {
 typedef struct dg_cpu_segment_t {
     int64_t k_begin, k_count;
     int64_t scale_begin_a, scale_begin_b; /* index along the scales' K axis of its first factor */
+    /* NULL, or the first value of this segment and its stride from row to row, in place of the
+     * operand's: segments that are matrices of their own. Such an operand has no `ks`. */
+    const void *data_a, *data_b;
+    int64_t row_stride_a, row_stride_b;
 } dg_cpu_segment_t;
 
 /* d: [m, n], n fastest. One product of a batch; products of a batch must not write the same d, nor

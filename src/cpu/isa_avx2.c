@@ -16,10 +16,12 @@ enum { ROWS = 6, COLS = 16, LANES = 8 };
 DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float *a, const float *b,
     const float *scale_a, const float *scale_b, float *total) {
     __m256 sum[ROWS][2];
+    DG_UNROLL
     for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm256_setzero_ps();
     for (int64_t k = 0; k < k_count; k++) {
         const __m256 b0 = _mm256_load_ps(b + k * COLS);
         const __m256 b1 = _mm256_load_ps(b + k * COLS + LANES);
+        DG_UNROLL
         for (int i = 0; i < rows; i++) {
             const __m256 ai = _mm256_broadcast_ss(a + k * ROWS + i);
             sum[i][0] = _mm256_fmadd_ps(ai, b0, sum[i][0]);
@@ -28,6 +30,7 @@ DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float
     }
     const __m256 s0 = _mm256_load_ps(scale_b);
     const __m256 s1 = _mm256_load_ps(scale_b + LANES);
+    DG_UNROLL
     for (int i = 0; i < rows; i++) {
         const __m256 si = _mm256_broadcast_ss(scale_a + i);
         float *to = total + i * COLS;

@@ -16,10 +16,12 @@ enum { ROWS = 14, COLS = 32, LANES = 16 };
 DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float *a, const float *b,
     const float *scale_a, const float *scale_b, float *total) {
     __m512 sum[ROWS][2];
+    DG_UNROLL
     for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
     for (int64_t k = 0; k < k_count; k++) {
         const __m512 b0 = _mm512_load_ps(b + k * COLS);
         const __m512 b1 = _mm512_load_ps(b + k * COLS + LANES);
+        DG_UNROLL
         for (int i = 0; i < rows; i++) {
             const __m512 ai = _mm512_set1_ps(a[k * ROWS + i]);
             sum[i][0] = _mm512_fmadd_ps(ai, b0, sum[i][0]);
@@ -28,6 +30,7 @@ DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float
     }
     const __m512 s0 = _mm512_load_ps(scale_b);
     const __m512 s1 = _mm512_load_ps(scale_b + LANES);
+    DG_UNROLL
     for (int i = 0; i < rows; i++) {
         const __m512 si = _mm512_set1_ps(scale_a[i]);
         float *to = total + i * COLS;

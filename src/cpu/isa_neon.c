@@ -15,18 +15,25 @@ enum { ROWS = 6, COLS = 16, LANES = 4, VECTORS = COLS / LANES };
 DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float *a, const float *b,
     const float *scale_a, const float *scale_b, float *total) {
     float32x4_t sum[ROWS][VECTORS];
+    DG_UNROLL
     for (int i = 0; i < rows; i++) {
+        DG_UNROLL
         for (int j = 0; j < VECTORS; j++) sum[i][j] = vdupq_n_f32(0.0f);
     }
     for (int64_t k = 0; k < k_count; k++) {
         float32x4_t bk[VECTORS];
+        DG_UNROLL
         for (int j = 0; j < VECTORS; j++) bk[j] = vld1q_f32(b + k * COLS + j * LANES);
+        DG_UNROLL
         for (int i = 0; i < rows; i++) {
             const float ai = a[k * ROWS + i];
+            DG_UNROLL
             for (int j = 0; j < VECTORS; j++) sum[i][j] = vfmaq_n_f32(sum[i][j], bk[j], ai);
         }
     }
+    DG_UNROLL
     for (int i = 0; i < rows; i++) {
+        DG_UNROLL
         for (int j = 0; j < VECTORS; j++) {
             const float32x4_t scale = vmulq_n_f32(vld1q_f32(scale_b + j * LANES), scale_a[i]);
             float *to = total + i * COLS + j * LANES;

@@ -5,12 +5,14 @@
  *
  * Two steps for each panel. First the codes as they are stored (FP8 bytes, BF16 halves; FP4 as FP8
  * bytes, which hold all its values) are laid out [k][width] in a small buffer that stays in the L1
- * cache; this is where layouts differ: rows along K are transposed 8 x 8 in registers, rows along MN
+ * cache; this is where layouts differ: rows along K are transposed (transpose.c), rows along MN
  * are copied. Then one linear decode of the buffer gives the panel, the same for every layout.
  */
 #include "cpu/pack.h"
 
 #include <string.h>
+
+#include "cpu/transpose.h"
 
 /* A row that does not exist. */
 static const uint8_t zeros[DG_CPU_SLAB * 2];
@@ -40,9 +42,26 @@ static uint8_t load_e2m1(const uint8_t *data, int64_t index) {
     return e4m3_of_e2m1[data[index >> 1] >> 4 * (index & 1) & 15];
 }
 
+/* The same by arithmetic on bytes, which vectorises: codes 2 to 7 are evenly spaced in e4m3. */
+static uint8_t convert_e2m1(unsigned code) {
+    const uint8_t magnitude = code & 7;
+    const uint8_t even = (uint8_t)(0x30 + 4 * magnitude);
+    const uint8_t small = magnitude == 1 ? 0x30 : 0;
+    return (uint8_t)((magnitude < 2 ? small : even) | (code & 8) << 4);
+}
+
 /* codes[0 .. count-1] of the e2m1 codes from `index` on. */
 static void unpack_e2m1(const uint8_t *data, int64_t index, int64_t count, uint8_t *codes) {
-    for (int64_t i = 0; i < count; i++) codes[i] = load_e2m1(data, index + i);
+    if (index & 1 || count & 1) {
+        for (int64_t i = 0; i < count; i++) codes[i] = load_e2m1(data, index + i);
+        return;
+    }
+    const uint8_t *restrict from = data + index / 2;
+    uint8_t *restrict to = codes;
+    for (int64_t i = 0; i < count / 2; i++) {
+        to[2 * i] = convert_e2m1(from[i] & 15u);
+        to[2 * i + 1] = convert_e2m1(from[i] >> 4);
+    }
 }
 
 /* A copy whose usual sizes are known to the compiler: one or two moves instead of a call. */
@@ -99,97 +118,15 @@ static void stage_mn_major(const dg_cpu_panel_t *panel) {
     }
 }
 
-/* Transposes an 8 x 8 matrix of bytes held in 8 words, lowest byte first. */
-static void transpose_bytes(uint64_t w[8]) {
-    for (int i = 0; i < 4; i++) {
-        const uint64_t x = (w[i] >> 32 ^ w[i + 4]) & 0xFFFFFFFFu;
-        w[i] ^= x << 32;
-        w[i + 4] ^= x;
-    }
-    for (int i = 0; i < 8; i += i & 1 ? 3 : 1) {
-        const uint64_t x = (w[i] >> 16 ^ w[i + 2]) & 0x0000FFFF0000FFFFu;
-        w[i] ^= x << 16;
-        w[i + 2] ^= x;
-    }
-    for (int i = 0; i < 8; i += 2) {
-        const uint64_t x = (w[i] >> 8 ^ w[i + 1]) & 0x00FF00FF00FF00FFu;
-        w[i] ^= x << 8;
-        w[i + 1] ^= x;
-    }
-}
-
-/* The same for a 4 x 4 matrix of halves. */
-static void transpose_halves(uint64_t w[4]) {
-    for (int i = 0; i < 2; i++) {
-        const uint64_t x = (w[i] >> 32 ^ w[i + 2]) & 0xFFFFFFFFu;
-        w[i] ^= x << 32;
-        w[i + 2] ^= x;
-    }
-    for (int i = 0; i < 4; i += 2) {
-        const uint64_t x = (w[i] >> 16 ^ w[i + 1]) & 0x0000FFFF0000FFFFu;
-        w[i] ^= x << 16;
-        w[i + 1] ^= x;
-    }
-}
-
-/* The lowest `bytes` (even, <= 8) of a word. */
-static void store_low(uint8_t *to, uint64_t word, int bytes) {
-    if (bytes == 8) {
-        memcpy(to, &word, 8);
-        return;
-    }
-    if (bytes & 4) {
-        memcpy(to, &word, 4);
-        word >>= 32;
-        to += 4;
-    }
-    if (bytes & 2) memcpy(to, &word, 2);
-}
-
-/* Up to 8 bytes, zeros behind them. */
-static uint64_t load_low(const uint8_t *from, int64_t bytes) {
-    uint64_t word = 0;
-    memcpy(&word, from, (size_t)(bytes < 8 ? bytes : 8));
-    return word;
-}
-
-/* rows: 8 / code_size... rows of k_count codes each; writes columns [first, first + count) of the
- * buffer, where count <= 8 for bytes and <= 4 for halves. */
-static void transpose_rows(
-    const dg_cpu_panel_t *panel, const uint8_t *const rows[8], int first, int count) {
-    const int size = panel->code_size;
-    const int step = 8 / size; /* codes of a word */
-    const int64_t pitch = (int64_t)panel->width * size;
-    for (int64_t k = 0; k < panel->k_count; k += step) {
-        uint64_t words[8];
-        const int64_t left = (panel->k_count - k) * size;
-        for (int i = 0; i < step; i++) {
-            if (left >= 8) {
-                memcpy(&words[i], rows[i] + k * size, 8);
-            } else {
-                words[i] = load_low(rows[i] + k * size, left);
-            }
-        }
-        if (size == 1) {
-            transpose_bytes(words);
-        } else {
-            transpose_halves(words);
-        }
-        uint8_t *to = panel->codes + k * pitch + first * size;
-        const int64_t ks = left >= 8 ? step : left / size;
-        for (int i = 0; i < ks; i++) store_low(to + i * pitch, words[i], count * size);
-    }
-}
-
-/* Rows along K (K-major): transposed word by word. */
+/* Rows along K (K-major): transposed, eight rows at a time. */
 static void stage_k_major(const dg_cpu_panel_t *panel) {
     const dg_cpu_operand_t *operand = panel->operand;
     const uint8_t *data = operand->data;
-    const int group = 8 / panel->code_size;
+    const int64_t pitch = (int64_t)panel->width * panel->code_size;
     uint8_t unpacked[8][DG_CPU_SLAB];
-    for (int first = 0; first < panel->width; first += group) {
+    for (int first = 0; first < panel->width; first += 8) {
         const uint8_t *rows[8];
-        for (int i = 0; i < group; i++) {
+        for (int i = 0; i < 8; i++) {
             const int row = first + i;
             const int64_t source =
                 row < panel->row_count ? source_row(operand, panel->row + row) : -1;
@@ -203,8 +140,13 @@ static void stage_k_major(const dg_cpu_panel_t *panel) {
                 rows[i] = data + index * panel->code_size;
             }
         }
-        const int left = panel->width - first;
-        transpose_rows(panel, rows, first, left < group ? left : group);
+        const int count = panel->width - first < 8 ? panel->width - first : 8;
+        uint8_t *codes = panel->codes + first * panel->code_size;
+        if (panel->code_size == 1) {
+            dg_cpu_transpose_bytes(rows, count, panel->k_count, pitch, codes);
+        } else {
+            dg_cpu_transpose_halves(rows, count, panel->k_count, pitch, codes);
+        }
     }
 }
 
@@ -216,9 +158,9 @@ static void clear_absent_ks(const dg_cpu_panel_t *panel, const int32_t *ks) {
     }
 }
 
-void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, const int32_t *other_ks,
-    int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width, void *codes,
-    float *panels) {
+void dg_cpu_pack(const dg_cpu_kernels_t *kernels, const dg_cpu_operand_t *operand,
+    const int32_t *other_ks, int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width,
+    void *codes, float *panels) {
     dg_cpu_panel_t panel = {
         .operand = operand,
         .k = k,
@@ -246,9 +188,9 @@ void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, c
         if (other_ks) clear_absent_ks(&panel, other_ks);
         float *values = panels + i * DG_CPU_SLAB;
         if (operand->dtype == DG_DTYPE_BF16) {
-            isa->decode_bf16(codes, count, values);
+            kernels->decode_bf16(codes, count, values);
         } else {
-            isa->decode_e4m3(codes, count, values);
+            kernels->decode_e4m3(codes, count, values);
         }
     }
 }

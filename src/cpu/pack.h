@@ -25,9 +25,9 @@
  * Rows that fill up the last panel and rows that do not exist become zeros; so do all values of a k
  * that `operand->ks` or `other_ks` (the other operand's, may be NULL) marks as absent.
  *   codes: scratch of DG_CPU_CODE_BYTES, aligned to 64; panels: see above, aligned to 64. */
-void dg_cpu_pack(const dg_cpu_kernels_t *isa, const dg_cpu_operand_t *operand, const int32_t *other_ks,
-    int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width, void *codes,
-    float *panels);
+void dg_cpu_pack(const dg_cpu_kernels_t *kernels, const dg_cpu_operand_t *operand,
+    const int32_t *other_ks, int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width,
+    void *codes, float *panels);
 
 /* Where the scale factors of rows [row, row + row_count) start: offsets into operand->scale along
  * its row axis, DG_CPU_NO_ROW for a row that does not exist. offsets: [row_count]. */

@@ -25,7 +25,7 @@ typedef struct dg_cpu_worker_t {
 } dg_cpu_worker_t;
 
 struct dg_cpu_pool_t {
-    const dg_cpu_kernels_t *isa;
+    const dg_cpu_kernels_t *kernels;
     int threads;       /* the caller included */
     atomic_long owner; /* process that the mutexes and workers below belong to; -1: being redone */
     pthread_mutex_t turn;  /* held for a whole job */
@@ -116,8 +116,8 @@ static int count_usable_cpus(void) {
 
 dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_t isa, dg_cpu_pool_t **pool) {
     *pool = NULL;
-    const dg_cpu_kernels_t *table = dg_cpu_find_kernels(isa);
-    if (!table) return DG_STATUS_UNSUPPORTED;
+    const dg_cpu_kernels_t *kernels = dg_cpu_find_kernels(isa);
+    if (!kernels) return DG_STATUS_UNSUPPORTED;
     if (threads <= 0) threads = count_usable_cpus();
     if (threads > DG_CPU_MAX_THREADS) threads = DG_CPU_MAX_THREADS;
     dg_cpu_pool_t *made = calloc(1, sizeof *made);
@@ -127,7 +127,7 @@ dg_status_t dg_cpu_create_pool(int threads, dg_cpu_isa_t isa, dg_cpu_pool_t **po
         free(workers);
         return DG_STATUS_OUT_OF_MEMORY;
     }
-    made->isa = table;
+    made->kernels = kernels;
     made->threads = threads;
     made->workers = workers;
     for (int i = 0; i < threads; i++) workers[i].pool = made;
@@ -161,7 +161,7 @@ int dg_cpu_pool_threads(const dg_cpu_pool_t *pool) {
 }
 
 const dg_cpu_kernels_t *dg_cpu_pool_kernels(const dg_cpu_pool_t *pool) {
-    return pool->isa;
+    return pool->kernels;
 }
 
 /* Makes workers 1 .. wanted exist; fewer if the system refuses, which costs speed only. The signals

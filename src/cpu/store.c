@@ -40,18 +40,19 @@ static void clear_absent(
     }
 }
 
-void dg_cpu_store_tile(const dg_cpu_kernels_t *isa, const dg_cpu_product_t *product,
+void dg_cpu_store_tile(const dg_cpu_kernels_t *kernels, const dg_cpu_product_t *product,
     const dg_cpu_tile_t *tile, const int64_t *row_offsets, const int64_t *col_offsets,
     float *totals) {
-    const int64_t row_panels = (tile->rows + isa->rows - 1) / isa->rows;
+    const int64_t row_panels = (tile->rows + kernels->rows - 1) / kernels->rows;
     const bool absent = product->a.rows || product->b.rows;
     for (int64_t i = 0; i < tile->rows; i++) {
         const int64_t row = product->d_rows ? product->d_rows[tile->row + i] : tile->row + i;
         if (row < 0) continue;
-        for (int64_t col = 0; col < tile->cols; col += isa->cols) {
-            const int64_t panel = col / isa->cols * row_panels + i / isa->rows;
-            float *total = totals + (panel * isa->rows + i % isa->rows) * isa->cols;
-            const int64_t count = tile->cols - col < isa->cols ? tile->cols - col : isa->cols;
+        for (int64_t col = 0; col < tile->cols; col += kernels->cols) {
+            const int64_t panel = col / kernels->cols * row_panels + i / kernels->rows;
+            float *total = totals + (panel * kernels->rows + i % kernels->rows) * kernels->cols;
+            const int64_t count =
+                tile->cols - col < kernels->cols ? tile->cols - col : kernels->cols;
             if (absent) clear_absent(row_offsets[i], col_offsets + col, count, total);
             const int64_t to = row * product->d_row_stride + tile->col + col;
             const int64_t from = row * product->c_row_stride + tile->col + col;

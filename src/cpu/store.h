@@ -9,10 +9,10 @@
 #include "cpu/isa.h"
 #include "cpu/tiling.h"
 
-/* totals: [column panels, row panels, isa->rows, isa->cols] f32; row_offsets: [tile->rows],
+/* totals: [column panels, row panels, kernels->rows, kernels->cols] f32; row_offsets: [tile->rows],
  * col_offsets: [tile->cols], DG_CPU_NO_ROW where the operand's row does not exist and the result is
  * zero (plus c). */
-void dg_cpu_store_tile(const dg_cpu_kernels_t *isa, const dg_cpu_product_t *product,
+void dg_cpu_store_tile(const dg_cpu_kernels_t *kernels, const dg_cpu_product_t *product,
     const dg_cpu_tile_t *tile, const int64_t *row_offsets, const int64_t *col_offsets,
     float *totals);
 

@@ -39,9 +39,9 @@ int dg_cpu_choose_threads(
     return 1 + (int)(work / work_per_thread);
 }
 
-size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols) {
-    const size_t padded_rows = (size_t)round_up(rows, isa->rows);
-    const size_t padded_cols = (size_t)round_up(cols, isa->cols);
+size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *kernels, int64_t rows, int64_t cols) {
+    const size_t padded_rows = (size_t)round_up(rows, kernels->rows);
+    const size_t padded_cols = (size_t)round_up(cols, kernels->cols);
     const size_t lengths[2] = {padded_rows, padded_cols};
     size_t bytes = dg_cpu_carved_bytes(DG_CPU_CODE_BYTES) +
                    dg_cpu_carved_bytes(padded_rows * padded_cols * sizeof(float));
@@ -54,15 +54,15 @@ size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols
 }
 
 /* Cuts every product into near-equal tiles of at most rows x cols. Returns the number of tiles. */
-static int64_t cut(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols,
+static int64_t cut(const dg_cpu_kernels_t *kernels, int64_t rows, int64_t cols,
     const dg_cpu_product_t *products, int64_t count, dg_cpu_tiling_t *tilings) {
     int64_t tiles = 0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t m = products[i].m, n = products[i].n;
         dg_cpu_tiling_t tiling = {.first_tile = tiles, .m = m, .n = n};
         if (m > 0 && n > 0) {
-            tiling.rows = round_up(divide_up(m, divide_up(m, rows)), isa->rows);
-            tiling.cols = round_up(divide_up(n, divide_up(n, cols)), isa->cols);
+            tiling.rows = round_up(divide_up(m, divide_up(m, rows)), kernels->rows);
+            tiling.cols = round_up(divide_up(n, divide_up(n, cols)), kernels->cols);
             tiling.tiles_m = divide_up(m, tiling.rows);
             tiling.tiles_n = divide_up(n, tiling.cols);
         }
@@ -74,20 +74,20 @@ static int64_t cut(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols,
 
 int64_t dg_cpu_choose_tiles(const dg_cpu_pool_t *pool, int threads,
     const dg_cpu_product_t *products, int64_t count, dg_cpu_tiling_t *tilings) {
-    const dg_cpu_kernels_t *isa = dg_cpu_pool_kernels(pool);
-    int64_t rows = MAX_TILE_ROWS / isa->rows * isa->rows;
-    int64_t cols = MAX_TILE_COLS / isa->cols * isa->cols;
-    const int64_t min_rows = 4 * isa->rows, min_cols = 4 * isa->cols;
+    const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(pool);
+    int64_t rows = MAX_TILE_ROWS / kernels->rows * kernels->rows;
+    int64_t cols = MAX_TILE_COLS / kernels->cols * kernels->cols;
+    const int64_t min_rows = 4 * kernels->rows, min_cols = 4 * kernels->cols;
     const size_t budget = max_scratch_bytes / (size_t)dg_cpu_pool_threads(pool);
     for (;;) {
-        const int64_t tiles = cut(isa, rows, cols, products, count, tilings);
-        const bool fits = dg_cpu_tile_bytes(isa, rows, cols) <= budget;
+        const int64_t tiles = cut(kernels, rows, cols, products, count, tilings);
+        const bool fits = dg_cpu_tile_bytes(kernels, rows, cols) <= budget;
         const bool enough = threads == 1 || tiles >= 4 * (int64_t)threads;
         if ((fits && enough) || (rows <= min_rows && cols <= min_cols)) return tiles;
         if (cols > min_cols && (cols >= 2 * rows || rows <= min_rows)) {
-            cols = round_up(cols / 2, isa->cols);
+            cols = round_up(cols / 2, kernels->cols);
         } else {
-            rows = round_up(rows / 2, isa->rows);
+            rows = round_up(rows / 2, kernels->rows);
         }
     }
 }

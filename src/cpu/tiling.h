@@ -42,7 +42,7 @@ int64_t dg_cpu_choose_tiles(const dg_cpu_pool_t *pool, int threads,
 dg_cpu_tile_t dg_cpu_find_tile(const dg_cpu_tiling_t *tilings, int64_t count, int64_t index);
 
 /* Scratch memory of a tile. */
-size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *isa, int64_t rows, int64_t cols);
+size_t dg_cpu_tile_bytes(const dg_cpu_kernels_t *kernels, int64_t rows, int64_t cols);
 
 /* Cuts pieces aligned to 64 bytes off a block of memory. */
 typedef struct dg_cpu_carver_t {

@@ -106,7 +106,7 @@ dg_status_t dg_check_tensor(const dg_tensor_t *tensor, const char *name, const c
     DG_REQUIRE(offsets_fit(tensor, dg_dtype_size(tensor->dtype)), DG_STATUS_BAD_SHAPE, name, field,
         "shape %s with strides %s spans more than 2^63 bytes; check extents and strides",
         dg_format_list(tensor->shape, rank).bytes, dg_format_list(tensor->stride, rank).bytes);
-    DG_REQUIRE(tensor->data != NULL || elements == 0, DG_STATUS_NULL_POINTER, name, ".data",
+    DG_REQUIRE(tensor->data != NULL || elements == 0, DG_STATUS_NULL_POINTER, name, field,
         "NULL although shape %s has elements; pass the tensor's address",
         dg_format_list(tensor->shape, rank).bytes);
     const uintptr_t element_size = (uintptr_t)dg_dtype_size(tensor->dtype);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Dense GEMM, the entry points: arguments are checked and become a dg_gemm_problem_t, which the
+ * backend of the tensors' device computes. See deep_gemm/gemm.h.
+ */
+#include "deep_gemm/gemm.h"
+
+#include "api/context.h"
+#include "base/error.h"
+#include "cpu/gemm.h"
+#include "model/arguments.h"
+#include "model/operand.h"
+
+static dg_status_t check_operands(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
+    const dg_operand_rule_t rule_a = {"a", "m", DG_NO_AXIS, problem->m, false};
+    const dg_operand_rule_t rule_b = {"b", "n", DG_NO_AXIS, problem->n, false};
+    dg_operand_k_t k_a, k_b;
+    DG_TRY(dg_check_operand_data(&args->a, &rule_a, &problem->a, &k_a));
+    DG_TRY(dg_check_operand_data(&args->b, &rule_b, &problem->b, &k_b));
+    DG_TRY(dg_check_operand_types(problem->a.dtype, problem->b.dtype));
+    DG_TRY(dg_match_k(&k_a, &k_b, &problem->k));
+    DG_TRY(dg_check_operand_scale(&args->a, &rule_a, problem->k, &problem->a));
+    return dg_check_operand_scale(&args->b, &rule_b, problem->k, &problem->b);
+}
+
+static dg_status_t check(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
+    const dg_input_t inputs[] = {
+        {&args->a.data, "a", ".data"}, {&args->a.scale, "a", ".scale"},
+        {&args->b.data, "b", ".data"}, {&args->b.scale, "b", ".scale"},
+        {&args->c, "c", ""}, /* last: it alone may be d */
+    };
+    const int count = sizeof inputs / sizeof *inputs;
+    DG_TRY(dg_check_result(&args->d, 2));
+    DG_TRY(dg_check_devices(&args->d, inputs, count));
+    DG_TRY(dg_check_backend(&args->d, "gemm"));
+    problem->m = args->d.shape[0];
+    problem->n = args->d.shape[1];
+    DG_TRY(check_operands(args, problem));
+    DG_TRY(dg_check_accumulator(&args->c, &args->d, &problem->out));
+    return dg_check_apart(&args->d, "d", inputs, count - 1);
+}
+
+static dg_status_t run(dg_call_t *call, const dg_gemm_args_t *args, const dg_launch_t *launch) {
+    dg_gemm_problem_t problem;
+    DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
+    DG_TRY(dg_check_launch(launch, 0));
+    DG_TRY(check(args, &problem));
+    if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
+    dg_cpu_pool_t *pool;
+    DG_TRY(dg_call_pool(call, &pool));
+    return dg_cpu_gemm(pool, &problem);
+}
+
+dg_status_t dg_gemm(dg_context_t *ctx, const dg_gemm_args_t *args, const dg_launch_t *launch) {
+    dg_call_t call;
+    DG_TRY(dg_begin_call(&call, "dg_gemm", ctx));
+    return dg_end_call(&call, run(&call, args, launch));
+}
+
+static dg_status_t query(const dg_gemm_args_t *args, size_t *bytes) {
+    dg_gemm_problem_t problem;
+    DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
+    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
+        "NULL, expected the address of the size to fill");
+    DG_TRY(check(args, &problem));
+    *bytes = 0;
+    return DG_STATUS_OK;
+}
+
+dg_status_t dg_gemm_workspace(dg_context_t *ctx, const dg_gemm_args_t *args, size_t *bytes) {
+    dg_call_t call;
+    DG_TRY(dg_begin_call(&call, "dg_gemm_workspace", ctx));
+    return dg_end_call(&call, query(args, bytes));
+}

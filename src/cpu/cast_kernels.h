@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The casts' innermost loops as one table for each instruction set, like cpu/isa.h for the GEMMs.
+ * quantize.c and dequantize.c call them; cast_loops.h defines them; cast_isa_*.c hold the tables.
+ *
+ * A run is a stretch of consecutive values. `_run` has one factor for all of it, `_columns` one for
+ * each value. Codes of both types take one byte each here; E2M1 is packed afterwards.
+ */
+#ifndef DG_CPU_CAST_KERNELS_H
+#define DG_CPU_CAST_KERNELS_H
+
+#include <stdint.h>
+
+#include "cpu/pool.h"
+
+/* values, inverse, factor: [count] f32; codes: [count] bytes.
+ *     encode   codes = code nearest to values * inverse
+ *     decode   values = value of codes * factor */
+typedef struct dg_cpu_code_kernels_t {
+    void (*encode_run)(const float *values, int64_t count, float inverse, uint8_t *codes);
+    void (*encode_columns)(
+        const float *values, int64_t count, const float *inverse, uint8_t *codes);
+    void (*decode_run)(const uint8_t *codes, int64_t count, float factor, float *values);
+    void (*decode_columns)(const uint8_t *codes, int64_t count, const float *factor, float *values);
+} dg_cpu_code_kernels_t;
+
+typedef struct dg_cpu_cast_kernels_t {
+    void (*widen_bf16)(const uint16_t *codes, int64_t count, float *values);
+    void (*narrow_bf16)(const float *values, int64_t count, uint16_t *codes);
+    /* Bits of the largest magnitude among `amax` and the values; NaN counts as the largest. */
+    uint32_t (*max_run)(const float *values, int64_t count, uint32_t amax);
+    void (*max_columns)(const float *values, int64_t count, uint32_t *amax);
+    /* pairs: [count] bytes of two codes out of codes: [2 * count]. */
+    void (*pack_pairs)(const uint8_t *codes, int64_t count, uint8_t *pairs);
+    dg_cpu_code_kernels_t e4m3, e2m1;
+} dg_cpu_cast_kernels_t;
+
+/* The table that goes with the pool's instruction set. */
+const dg_cpu_cast_kernels_t *dg_cpu_cast_kernels(const dg_cpu_pool_t *pool);
+
+extern const dg_cpu_cast_kernels_t dg_cpu_cast_portable;
+extern const dg_cpu_cast_kernels_t dg_cpu_cast_avx2;
+extern const dg_cpu_cast_kernels_t dg_cpu_cast_avx512;
+
+#endif

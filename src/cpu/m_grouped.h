@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * M-grouped GEMM on the CPU: one batch of the engine, a product for each group. Called by
+ * src/api/m_grouped.c.
+ */
+#ifndef DG_CPU_M_GROUPED_H
+#define DG_CPU_M_GROUPED_H
+
+#include "cpu/pool.h"
+#include "deep_gemm/context.h"
+#include "model/problem.h"
+
+/* Reads group values and row lists first, and refuses those out of range (unless `options` say that
+ * they are clamped) before anything is written. */
+dg_status_t dg_cpu_m_grouped(dg_cpu_pool_t *pool, const dg_m_grouped_problem_t *problem,
+    const dg_context_options_t *options);
+
+#endif
