@@ -9,13 +9,28 @@
 
 #include "guard.h"
 
-double ref_e4m3(uint8_t code) {
+static double decode_e4m3(uint8_t code) {
     const double sign = code & 0x80 ? -1.0 : 1.0;
     const int exponent = (code >> 3) & 15;
     const int mantissa = code & 7;
     if (exponent == 15 && mantissa == 7) return NAN;
     if (exponent == 0) return sign * ldexp(mantissa, -9);
     return sign * ldexp(8 + mantissa, exponent - 10);
+}
+
+/* All values of E4M3 by code, made once a thread: decoding is most of what a reference does. */
+static const double *e4m3_table(void) {
+    static _Thread_local double table[256];
+    static _Thread_local bool made;
+    if (!made) {
+        for (int code = 0; code < 256; code++) table[code] = decode_e4m3((uint8_t)code);
+        made = true;
+    }
+    return table;
+}
+
+double ref_e4m3(uint8_t code) {
+    return e4m3_table()[code];
 }
 
 double ref_e2m1(unsigned code) {
@@ -52,17 +67,19 @@ uint16_t ref_round_bf16(double x) {
 }
 
 uint8_t ref_round_e4m3(float x) {
-    if (!(fabsf(x) <= 464.0F)) return 0x7F;
-    uint8_t best = 0;
-    double distance = INFINITY;
-    for (int code = 0; code < 127; code++) {
-        const double d = fabs(ref_e4m3((uint8_t)code) - fabs((double)x));
-        if (d < distance || (d == distance && code % 2 == 0)) {
-            distance = d;
-            best = (uint8_t)code;
-        }
+    const double *value = e4m3_table();
+    const double magnitude = fabs((double)x);
+    if (!(magnitude <= 464.0)) return 0x7F;
+    int below = 0; /* the largest code up to magnitude; positive codes are in order */
+    for (int half = 64; half > 0; half /= 2) {
+        if (below + half < 127 && value[below + half] <= magnitude) below += half;
     }
-    return signbit(x) ? best | 0x80 : best;
+    int best = below;
+    if (below < 126) {
+        const double down = magnitude - value[below], up = value[below + 1] - magnitude;
+        if (up < down || (up == down && below % 2 == 1)) best = below + 1;
+    }
+    return (uint8_t)(signbit(x) ? best | 0x80 : best);
 }
 
 uint8_t ref_round_e2m1(float x) {

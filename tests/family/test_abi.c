@@ -99,7 +99,7 @@ static void test_dtypes(void **state) {
 
 static void test_tensors(void **state) {
     (void)state;
-    char memory[8];
+    char memory[8] = {0};
     const dg_tensor_t t = dg_tensor_3d(memory, DG_DTYPE_BF16, 3, 4, 5);
     assert_ptr_equal(t.data, memory);
     assert_int_equal(t.device.type, DG_DEVICE_CPU);
