@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The casts' innermost loops as one table for each instruction set, like cpu/isa.h for the GEMMs.
- * quantize.c and dequantize.c call them; cast_loops.h defines them; cast_isa_*.c hold the tables.
+ * quantize.c and dequantize.c call them; cast_loops.h defines them; cast_{portable,avx2,avx512}.c hold the tables.
  *
  * A run is a stretch of consecutive values. `_run` has one factor for all of it, `_columns` one for
  * each value. Codes of both types take one byte each here; E2M1 is packed afterwards.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The innermost loops of the casts, over one run of values. They are plain C that compilers
- * vectorise; the including file is compiled once for each instruction set (cast_isa_*.c) and names
+ * vectorise; the including file is compiled once for each instruction set (cast_{portable,avx2,avx512}.c) and names
  * the table it makes. Only IEEE operations on single values occur, so all tables give the same bits.
  */
 #include <stdint.h>
