@@ -14,8 +14,6 @@
 
 #include <cmocka.h>
 
-#include "deep_gemm/status.h"
-
 typedef struct block_t {
     struct block_t *next;
     uint8_t *base;   /* [size] all of the block, guards included */
@@ -136,13 +134,13 @@ void label_fail(const char *format, ...) {
     abort(); /* not reached: fail_msg jumps */
 }
 
-void expect_ok(int status) {
+void expect_ok(dg_status_t status) {
     if (status == DG_STATUS_OK) return;
-    label_fail("%s: %s", dg_status_string((dg_status_t)status), dg_last_error());
+    label_fail("%s: %s", dg_status_string(status), dg_last_error());
 }
 
-void expect_status(int status, int want) {
+void expect_status(dg_status_t status, dg_status_t want) {
     if (status == want) return;
-    label_fail("got %s (%s), want %s", dg_status_string((dg_status_t)status),
-        status == DG_STATUS_OK ? "" : dg_last_error(), dg_status_string((dg_status_t)want));
+    label_fail("got %s (%s), want %s", dg_status_string(status),
+        status == DG_STATUS_OK ? "" : dg_last_error(), dg_status_string(want));
 }

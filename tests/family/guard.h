@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "deep_gemm/status.h"
+
 /* `bytes` of guarded memory whose address is `skew` bytes past a multiple of 64. Every aligned
  * 16-bit word of it is a BF16 NaN, every aligned 32-bit word an FP32 NaN. `name` appears in failure
  * messages and must outlive the block. In a build with AddressSanitizer the surroundings belong to
@@ -38,9 +40,9 @@ const char *label_text(void);
 _Noreturn void label_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Fails unless status is DG_STATUS_OK; prints the library's message. */
-void expect_ok(int status);
+void expect_ok(dg_status_t status);
 
-/* Fails unless a call returned `want` (a dg_status_t). */
-void expect_status(int status, int want);
+/* Fails unless a call returned `want`. */
+void expect_status(dg_status_t status, dg_status_t want);
 
 #endif

@@ -21,6 +21,14 @@
 
 enum { THREADS = 3, CALLS = 40, M = 70, N = 90, K = 300, GROUPS = 4 };
 
+#if defined(__SANITIZE_THREAD__)
+/* A child that starts threads after a fork is what is tested here; the sanitizer would stop it. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "die_after_fork=0";
+}
+#endif
+
 /* The problems, one dense and one of each grouped family, and what they give. */
 typedef struct work_t {
     dg_gemm_args_t gemm;
