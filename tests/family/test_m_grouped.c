@@ -141,6 +141,27 @@ static void test_fp4(void **state) {
     }
 }
 
+/* Factors of a that cover several rows: their blocks start at row 0 of a, not at a group's begin, so
+ * groups begin and end inside them. With and without gather. */
+static void test_factors_of_several_rows(void **state) {
+    (void)state;
+    static const int32_t grans[] = {7, 128, 2};
+    for (size_t f = 0; f < COUNT(all_forms); f++) {
+        for (size_t i = 0; i < 2 * COUNT(grans); i++) {
+            m_grouped_case_t test = {.a = fp8_1x128(),
+                .b = fp8_128x128(),
+                .d = DG_DTYPE_F32,
+                .form = all_forms[f],
+                .tail = 5};
+            test.a.gran_mn = grans[i / 2];
+            test.b.gran_mn = grans[(i + 1) % 3];
+            test.a.order = (scale_order_t)(i % 3);
+            test.gather = i % 2 && all_forms[f] != DG_GROUPS_MASKED;
+            run_lists(test, 40, 140, 55000 + 100 * (uint64_t)(f * 6 + i));
+        }
+    }
+}
+
 /* PSUM with and without the zeros after each group, several alignments; BLOCK_INDEX alike. */
 static void test_alignment_and_zero_padding(void **state) {
     (void)state;
@@ -202,6 +223,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_gather, guard_teardown),
         cmocka_unit_test_teardown(test_nn_and_layouts, guard_teardown),
         cmocka_unit_test_teardown(test_fp4, guard_teardown),
+        cmocka_unit_test_teardown(test_factors_of_several_rows, guard_teardown),
         cmocka_unit_test_teardown(test_alignment_and_zero_padding, guard_teardown),
         cmocka_unit_test_teardown(test_host_sizes, guard_teardown),
     };
