@@ -211,7 +211,7 @@ dg_status_t dg_call_pool(dg_call_t *call, dg_cpu_pool_t **pool) {
     lock_contexts();
     if (call->pool == NULL) {
         if (call->ctx->slot == NULL) status = make_slot(call->ctx);
-        if (status == DG_STATUS_OK) {
+        if (call->ctx->slot != NULL) {
             call->slot = call->ctx->slot;
             call->slot->users += 1;
             call->pool = call->slot->pool;

@@ -22,10 +22,14 @@ __attribute__((format(printf, 4, 5), cold))
 dg_status_t
 dg_fail(dg_status_t status, const char *argument, const char *field, const char *format, ...);
 
-/* Leaves the enclosing function with an error unless `condition` holds. */
+/* Leaves the enclosing function with an error unless `condition` holds. Returns `status` itself, not
+ * what dg_fail() hands back, so that a static analyser sees that it is no success. */
 #define DG_REQUIRE(condition, status, argument, field, ...)                                        \
     do {                                                                                           \
-        if (!(condition)) return dg_fail((status), (argument), (field), __VA_ARGS__);              \
+        if (!(condition)) {                                                                        \
+            dg_fail((status), (argument), (field), __VA_ARGS__);                                   \
+            return (status);                                                                       \
+        }                                                                                          \
     } while (0)
 
 /* Leaves the enclosing function with the status of `call` unless that is DG_STATUS_OK. */

@@ -16,6 +16,9 @@ enum { ROWS = 6, COLS = 16, LANES = 8 };
 DG_ALWAYS_INLINE void multiply_rows(const int rows, int64_t k_count, const float *a, const float *b,
     const float *scale_a, const float *scale_b, float *total) {
     __m256 sum[ROWS][2];
+    /* The totals of a tile do not fit in the L2 cache; k_count rounds are time enough to fetch. */
+    DG_UNROLL
+    for (int i = 0; i < rows; i++) _mm_prefetch((const char *)(total + i * COLS), _MM_HINT_T0);
     DG_UNROLL
     for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm256_setzero_ps();
     for (int64_t k = 0; k < k_count; k++) {

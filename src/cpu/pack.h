@@ -18,8 +18,9 @@
 /* K values packed at a time: one block of 128, or four of 32. */
 #define DG_CPU_SLAB 128
 
-/* Room for the codes of one panel before they are decoded, widest type, with a word to spare. */
-#define DG_CPU_CODE_BYTES ((size_t)DG_CPU_SLAB * DG_CPU_MAX_COLS * 2 + 64)
+/* Most rows packed together: a cache line of bytes. Room for their codes, of the widest type. */
+#define DG_CPU_STAGED_ROWS 64
+#define DG_CPU_CODE_BYTES ((size_t)DG_CPU_STAGED_ROWS * DG_CPU_SLAB * 2)
 
 /* Packs rows [row, row + row_count) and k [k, k + k_count) of the operand, k_count <= DG_CPU_SLAB.
  * Rows that fill up the last panel and rows that do not exist become zeros; so do all values of a k
