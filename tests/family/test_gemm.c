@@ -101,6 +101,23 @@ static void test_fp4_pairs(void **state) {
     }
 }
 
+/* More rows and columns than any tile has, in each layout. */
+static void test_many_tiles(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        gemm_case_t test = {.a = fp8_1x128(),
+            .b = fp8_128x128(),
+            .d = DG_DTYPE_F32,
+            .c = (addend_t)(form % 3),
+            .d_pad = form};
+        test.a.mn_major = form / 2;
+        test.b.mn_major = form % 2;
+        gemm_verify(NULL, &test, 517, 1090, 140, 650 + (uint64_t)form);
+        test.a = test.b = bf16_plain();
+        gemm_verify(NULL, &test, 1030, 530, 70, 660 + (uint64_t)form);
+    }
+}
+
 /* A long sum: partial sums of thousands of blocks stay within the bound. */
 static void test_long_k(void **state) {
     (void)state;
@@ -168,6 +185,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_bf16, guard_teardown),
         cmocka_unit_test_teardown(test_scale_kinds, guard_teardown),
         cmocka_unit_test_teardown(test_fp4_pairs, guard_teardown),
+        cmocka_unit_test_teardown(test_many_tiles, guard_teardown),
         cmocka_unit_test_teardown(test_long_k, guard_teardown),
         cmocka_unit_test_teardown(test_odd_factors_are_exact, guard_teardown),
         cmocka_unit_test_teardown(test_workspace_query, guard_teardown),

@@ -120,6 +120,22 @@ static void test_group_forms(void **state) {
     }
 }
 
+/* Results of more rows and columns than any tile has. */
+static void test_many_tiles(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {70, 0, 33};
+    for (int form = DG_K_TOKENS_FIRST; form <= DG_K_FLAT; form++) {
+        k_grouped_case_t test = {.a = tokens_first(),
+            .b = tokens_first(),
+            .d = DG_DTYPE_F32,
+            .output = (dg_k_output_t)(form - 1),
+            .c = C_ALIAS};
+        test.a.form = (dg_k_form_t)form;
+        k_grouped_verify(NULL, &test, sizes, 3, 530, 1050, 25000 + (uint64_t)form);
+        k_grouped_verify(NULL, &test, sizes, 3, 1050, 260, 25010 + (uint64_t)form);
+    }
+}
+
 static void test_host_sizes(void **state) {
     (void)state;
     for (int host = 1; host <= 2; host++) {
@@ -187,6 +203,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_scale_kinds, guard_teardown),
         cmocka_unit_test_teardown(test_outputs, guard_teardown),
         cmocka_unit_test_teardown(test_group_forms, guard_teardown),
+        cmocka_unit_test_teardown(test_many_tiles, guard_teardown),
         cmocka_unit_test_teardown(test_host_sizes, guard_teardown),
         cmocka_unit_test_teardown(test_gather, guard_teardown),
         cmocka_unit_test_teardown(test_bf16, guard_teardown),

@@ -184,6 +184,21 @@ static void test_alignment_and_zero_padding(void **state) {
     }
 }
 
+/* Groups of more rows than any tile has, with more columns. */
+static void test_many_tiles(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {300, 0, 7, 523};
+    for (size_t f = 0; f < COUNT(all_forms); f++) {
+        const m_grouped_case_t test = {.a = fp8_1x128(),
+            .b = fp8_128x128(),
+            .d = DG_DTYPE_BF16,
+            .form = all_forms[f],
+            .tail = 40,
+            .gather = f == 1};
+        m_grouped_verify(NULL, &test, sizes, 4, 590, 70, 90000 + f);
+    }
+}
+
 /* host_sizes beside or in place of values. */
 static void test_host_sizes(void **state) {
     (void)state;
@@ -225,6 +240,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_fp4, guard_teardown),
         cmocka_unit_test_teardown(test_factors_of_several_rows, guard_teardown),
         cmocka_unit_test_teardown(test_alignment_and_zero_padding, guard_teardown),
+        cmocka_unit_test_teardown(test_many_tiles, guard_teardown),
         cmocka_unit_test_teardown(test_host_sizes, guard_teardown),
     };
     return cmocka_run_group_tests_name("m_grouped", tests, NULL, NULL);
