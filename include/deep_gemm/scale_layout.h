@@ -33,6 +33,7 @@ DG_API int64_t dg_tma_aligned_size(int64_t x, int64_t element_size);
 /* A view of `data` as MN-major aligned factors: [mn, kb], or [groups, mn, kb] if groups > 0. dtype
  * F32 or I32; kb counts elements (words for I32). The memory needed, in bytes, is
  * 4 * max(groups, 1) * align4(mn) * kb. */
+DG_ADDRESS_ONLY(1)
 DG_API dg_tensor_t dg_scale_mn_major(
     const void *data, dg_dtype_t dtype, int64_t groups, int64_t mn, int64_t kb);
 

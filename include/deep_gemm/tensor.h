@@ -71,11 +71,22 @@ typedef struct dg_tensor_t {
         }                                                                                          \
     }
 
+/* Marks a pointer argument (counted from 1) of which a function takes the address alone: a compiler
+ * then does not warn that an output has no value yet. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#    define DG_ADDRESS_ONLY(argument) __attribute__((access(none, argument)))
+#else
+#    define DG_ADDRESS_ONLY(argument)
+#endif
+
 /* Dense row-major CPU tensors over `data` (last axis fastest). For memory on a GPU set .device
  * afterwards. `data` is const here so that inputs need no cast; outputs are what a function's
  * documentation calls an output. */
+DG_ADDRESS_ONLY(1)
 DG_API dg_tensor_t dg_tensor_1d(const void *data, dg_dtype_t dtype, int64_t n0);
+DG_ADDRESS_ONLY(1)
 DG_API dg_tensor_t dg_tensor_2d(const void *data, dg_dtype_t dtype, int64_t n0, int64_t n1);
+DG_ADDRESS_ONLY(1)
 DG_API dg_tensor_t dg_tensor_3d(
     const void *data, dg_dtype_t dtype, int64_t n0, int64_t n1, int64_t n2);
 

@@ -13,26 +13,32 @@
 
 #include "cpu/pool.h"
 
-/* values, inverse, factor: [count] f32; codes: [count] bytes.
- *     encode   codes = code nearest to values * inverse
- *     decode   values = value of codes * factor */
-typedef struct dg_cpu_code_kernels_t {
-    void (*encode_run)(const float *values, int64_t count, float inverse, uint8_t *codes);
-    void (*encode_columns)(
-        const float *values, int64_t count, const float *inverse, uint8_t *codes);
-    void (*decode_run)(const uint8_t *codes, int64_t count, float factor, float *values);
-    void (*decode_columns)(const uint8_t *codes, int64_t count, const float *factor, float *values);
-} dg_cpu_code_kernels_t;
+/* Out of values of one type, values: [count] f32 or bf16.
+ *     max      bits, as f32, of the largest magnitude among `amax` and the values; NaN is the largest
+ *     encode   codes = code nearest to values * inverse; codes: [count], inverse: [count] f32 */
+typedef struct dg_cpu_source_kernels_t {
+    uint32_t (*max_run)(const void *values, int64_t count, uint32_t amax);
+    void (*max_columns)(const void *values, int64_t count, uint32_t *amax);
+    void (*encode_e4m3_run)(const void *values, int64_t count, float inverse, uint8_t *codes);
+    void (*encode_e4m3_columns)(
+        const void *values, int64_t count, const float *inverse, uint8_t *codes);
+    void (*encode_e2m1_run)(const void *values, int64_t count, float inverse, uint8_t *codes);
+    void (*encode_e2m1_columns)(
+        const void *values, int64_t count, const float *inverse, uint8_t *codes);
+} dg_cpu_source_kernels_t;
 
 typedef struct dg_cpu_cast_kernels_t {
-    void (*widen_bf16)(const uint16_t *codes, int64_t count, float *values);
+    dg_cpu_source_kernels_t f32, bf16;
+    /* values = value of codes * factor; values: [count] f32, factor: [count] f32. */
+    void (*decode_e4m3_run)(const uint8_t *codes, int64_t count, float factor, float *values);
+    void (*decode_e4m3_columns)(
+        const uint8_t *codes, int64_t count, const float *factor, float *values);
+    void (*decode_e2m1_run)(const uint8_t *codes, int64_t count, float factor, float *values);
+    void (*decode_e2m1_columns)(
+        const uint8_t *codes, int64_t count, const float *factor, float *values);
     void (*narrow_bf16)(const float *values, int64_t count, uint16_t *codes);
-    /* Bits of the largest magnitude among `amax` and the values; NaN counts as the largest. */
-    uint32_t (*max_run)(const float *values, int64_t count, uint32_t amax);
-    void (*max_columns)(const float *values, int64_t count, uint32_t *amax);
     /* pairs: [count] bytes of two codes out of codes: [2 * count]. */
     void (*pack_pairs)(const uint8_t *codes, int64_t count, uint8_t *pairs);
-    dg_cpu_code_kernels_t e4m3, e2m1;
 } dg_cpu_cast_kernels_t;
 
 /* The table that goes with the pool's instruction set. */

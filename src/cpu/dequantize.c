@@ -70,7 +70,7 @@ static void decode_run(const dg_cpu_cast_kernels_t *kernels, const dg_cast_side_
     const uint8_t *codes, int64_t count, int64_t begin, int64_t *at,
     dg_dequantize_scratch_t *scratch) {
     const bool e4m3 = side->data.dtype == DG_DTYPE_E4M3;
-    const dg_cpu_code_kernels_t *decode = e4m3 ? &kernels->e4m3 : &kernels->e2m1;
+    const float *factors = scratch->factors;
     const int64_t gran = side->gran[DG_CAST_FAST];
     const int64_t first_block = at[DG_CAST_FAST];
     if (gran == 1) {
@@ -78,14 +78,23 @@ static void decode_run(const dg_cpu_cast_kernels_t *kernels, const dg_cast_side_
             at[DG_CAST_FAST] = first_block + begin + i;
             scratch->factors[i] = load_factor(side, at);
         }
-        decode->decode_columns(codes, count, scratch->factors, scratch->values);
+        if (e4m3) {
+            kernels->decode_e4m3_columns(codes, count, factors, scratch->values);
+        } else {
+            kernels->decode_e2m1_columns(codes, count, factors, scratch->values);
+        }
     }
     for (int64_t i = 0; i < count && gran != 1;) {
         const int64_t block = (begin + i) / gran;
         const int64_t left = (block + 1) * gran - begin - i;
         const int64_t piece = left < count - i ? left : count - i;
         at[DG_CAST_FAST] = first_block + block;
-        decode->decode_run(codes + i, piece, load_factor(side, at), scratch->values + i);
+        const float factor = load_factor(side, at);
+        if (e4m3) {
+            kernels->decode_e4m3_run(codes + i, piece, factor, scratch->values + i);
+        } else {
+            kernels->decode_e2m1_run(codes + i, piece, factor, scratch->values + i);
+        }
         i += piece;
     }
     at[DG_CAST_FAST] = first_block;

@@ -41,29 +41,34 @@ typedef struct dg_cast_job_t {
     const dg_cast_side_t *side;
     const dg_cast_tile_t *tile;
     const dg_cpu_cast_kernels_t *kernels;
+    const dg_cpu_source_kernels_t *source; /* of x's type */
     dg_cast_scratch_t *scratch;
     dg_cast_blocks_t blocks;
 } dg_cast_job_t;
 
-/* `count` values of x from `position` on along the last axis: in place where they lie as FP32 side
- * by side, else in `buffer`. */
-static const float *load_run(const dg_cpu_cast_kernels_t *kernels, const dg_cast_view_t *x,
-    const int64_t *position, int64_t count, float *buffer) {
+/* `count` values of x from `position` on along the last axis, side by side: in place where they lie
+ * so, else in `buffer`. */
+static const void *load_run(
+    const dg_cast_view_t *x, const int64_t *position, int64_t count, void *buffer) {
     const int64_t offset = dg_cast_offset(x, position);
     const int64_t step = x->stride[DG_CAST_FAST];
     if (x->dtype == DG_DTYPE_F32) {
         const float *values = (const float *)x->data + offset;
-        if (step == 1 || count == 1) return values;
-        for (int64_t i = 0; i < count; ++i) buffer[i] = values[i * step];
-        return buffer;
-    }
-    const uint16_t *codes = (const uint16_t *)x->data + offset;
-    if (step == 1) {
-        kernels->widen_bf16(codes, count, buffer);
+        if (step == 1) return values;
+        float *run = buffer;
+        for (int64_t i = 0; i < count; ++i) run[i] = values[i * step];
     } else {
-        for (int64_t i = 0; i < count; ++i) buffer[i] = dg_decode_bf16(codes[i * step]);
+        const uint16_t *values = (const uint16_t *)x->data + offset;
+        if (step == 1) return values;
+        uint16_t *run = buffer;
+        for (int64_t i = 0; i < count; ++i) run[i] = values[i * step];
     }
     return buffer;
+}
+
+/* The value `count` places on in a run of x. */
+static const void *advance(const dg_cast_view_t *x, const void *values, int64_t count) {
+    return (const char *)values + count * (x->dtype == DG_DTYPE_F32 ? 4 : 2);
 }
 
 /* Index among the tile's blocks of the first one on the line through `position`. */
@@ -79,12 +84,12 @@ static int64_t block_line(const dg_cast_job_t *job, const int64_t *position) {
 
 static void measure_run(const dg_cast_job_t *job, const int64_t *position, int64_t count) {
     const int64_t gran = job->side->gran[DG_CAST_FAST];
-    const float *values =
-        load_run(job->kernels, &job->plan->x, position, count, job->scratch->values);
+    const dg_cast_view_t *x = &job->plan->x;
+    const void *values = load_run(x, position, count, job->scratch->values);
     const int64_t line = block_line(job, position);
     const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
     if (gran == 1) {
-        job->kernels->max_columns(values, count, &job->scratch->blocks[line + first].amax);
+        job->source->max_columns(values, count, &job->scratch->blocks[line + first].amax);
         return;
     }
     for (int64_t i = 0; i < count;) {
@@ -92,7 +97,7 @@ static void measure_run(const dg_cast_job_t *job, const int64_t *position, int64
         const int64_t left = (block + 1) * gran - first - i;
         const int64_t piece = left < count - i ? left : count - i;
         uint32_t *amax = &job->scratch->blocks[line + block].amax;
-        *amax = job->kernels->max_run(values + i, piece, *amax);
+        *amax = job->source->max_run(advance(x, values, i), piece, *amax);
         i += piece;
     }
 }
@@ -100,22 +105,30 @@ static void measure_run(const dg_cast_job_t *job, const int64_t *position, int64
 static void encode_run(
     const dg_cast_job_t *job, const int64_t *position, int64_t count, uint8_t *codes) {
     const int64_t gran = job->side->gran[DG_CAST_FAST];
-    const dg_cpu_code_kernels_t *encode =
-        job->side->data.dtype == DG_DTYPE_E4M3 ? &job->kernels->e4m3 : &job->kernels->e2m1;
-    const float *values =
-        load_run(job->kernels, &job->plan->x, position, count, job->scratch->values);
+    const bool e4m3 = job->side->data.dtype == DG_DTYPE_E4M3;
+    const dg_cast_view_t *x = &job->plan->x;
+    const void *values = load_run(x, position, count, job->scratch->values);
     const int64_t line = block_line(job, position);
     const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
     if (gran == 1) {
-        encode->encode_columns(values, count, &job->scratch->blocks[line + first].inverse, codes);
+        const float *inverse = &job->scratch->blocks[line + first].inverse;
+        if (e4m3) {
+            job->source->encode_e4m3_columns(values, count, inverse, codes);
+        } else {
+            job->source->encode_e2m1_columns(values, count, inverse, codes);
+        }
         return;
     }
     for (int64_t i = 0; i < count;) {
         const int64_t block = (first + i) / gran;
         const int64_t left = (block + 1) * gran - first - i;
         const int64_t piece = left < count - i ? left : count - i;
-        encode->encode_run(
-            values + i, piece, job->scratch->blocks[line + block].inverse, codes + i);
+        const float inverse = job->scratch->blocks[line + block].inverse;
+        if (e4m3) {
+            job->source->encode_e4m3_run(advance(x, values, i), piece, inverse, codes + i);
+        } else {
+            job->source->encode_e2m1_run(advance(x, values, i), piece, inverse, codes + i);
+        }
         i += piece;
     }
 }
@@ -248,8 +261,10 @@ static dg_status_t quantize_tile(
         "no memory for %zu bytes of scratch; free some", bytes);
     for (int s = 0; s < plan->sides; ++s) {
         const dg_cast_side_t *side = &plan->side[s];
-        const dg_cast_job_t job = {
-            plan, side, tile, work->kernels, scratch, dg_cast_tile_blocks(plan, side, tile)};
+        const dg_cpu_source_kernels_t *source =
+            plan->x.dtype == DG_DTYPE_F32 ? &work->kernels->f32 : &work->kernels->bf16;
+        const dg_cast_job_t job = {plan, side, tile, work->kernels, source, scratch,
+            dg_cast_tile_blocks(plan, side, tile)};
         int64_t block_count = 1;
         for (int i = 0; i < DG_CAST_AXES; ++i) block_count *= job.blocks.count[i];
         measure_tile(&job, block_count);

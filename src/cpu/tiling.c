@@ -77,7 +77,7 @@ int64_t dg_cpu_choose_tiles(const dg_cpu_pool_t *pool, int threads,
     const dg_cpu_kernels_t *kernels = dg_cpu_pool_kernels(pool);
     int64_t rows = MAX_TILE_ROWS / kernels->rows * kernels->rows;
     int64_t cols = MAX_TILE_COLS / kernels->cols * kernels->cols;
-    const int64_t min_rows = 4 * kernels->rows, min_cols = 4 * kernels->cols;
+    const int64_t min_rows = 2 * kernels->rows, min_cols = 2 * kernels->cols;
     const size_t budget = max_scratch_bytes / (size_t)dg_cpu_pool_threads(pool);
     for (;;) {
         const int64_t tiles = cut(kernels, rows, cols, products, count, tilings);

@@ -44,7 +44,7 @@ dg_span_t dg_tensor_span(const dg_tensor_t *tensor) {
     for (int32_t i = 0; i < tensor->rank; i++) {
         if (tensor->shape[i] == 1) continue;
         const int64_t reach = (tensor->shape[i] - 1) * tensor->stride[i] * size;
-        if (reach < 0) span.begin -= (uintptr_t)-reach;
+        if (reach < 0) span.begin += (uintptr_t)reach;
         if (reach > 0) span.end += (uintptr_t)reach;
     }
     return span;
@@ -54,8 +54,8 @@ dg_span_t dg_tensor_span(const dg_tensor_t *tensor) {
 static void add_terms(dg_search_t *search, const dg_tensor_t *tensor, bool negate) {
     const int64_t size = dg_dtype_size(tensor->dtype);
     for (int32_t i = 0; i < tensor->rank; i++) {
+        if (tensor->shape[i] == 1 || tensor->stride[i] == 0) continue;
         int64_t stride = tensor->stride[i] * size;
-        if (tensor->shape[i] == 1 || stride == 0) continue;
         const bool falls = (stride < 0) != negate;
         stride = stride < 0 ? -stride : stride;
         int at = 0;

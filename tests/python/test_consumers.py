@@ -156,6 +156,14 @@ def test_sglang_settings_and_compile_mode():
     assert deep_gemm.get_compile_mode() == 0 and deep_gemm.__version__
 
 
+def test_sglang_drops_shapes_that_share_a_kernel():
+    keys = {tuple(deep_gemm.get_best_gemm_config_key("MGroupedMasked", "fp8", m, 4096, 7168, 8))
+            for m in range(1, 300)}
+    assert len(keys) == 1
+    with pytest.raises(ValueError, match="gemm_type"):
+        deep_gemm.get_best_gemm_config_key("Batched", "fp8", 1, 1, 1, 1)
+
+
 # TensorRT-LLM ----------------------------------------------------------------------------------
 
 def test_tensorrt_llm_masked(framework, rng):

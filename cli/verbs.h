@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verbs of the program, one file each; main.c lists them.
+ */
+#ifndef CLI_VERBS_H
+#define CLI_VERBS_H
+
+#include "options.h"
+
+extern const cli_verb_t cli_info, cli_run, cli_verify, cli_bench;
+
+#endif

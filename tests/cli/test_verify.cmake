@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# deepgemm verify --quick passes; its last line counts; no progress bar where nobody watches.
+include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
+
+run_cli(verify --quick)
+expect_status(0)
+expect_empty(ERR)
+expect_match(OUT "\n300 passed, 0 failed\n$")
+foreach(FAMILY gemm m_grouped k_grouped cast scale_layout)
+  expect_match(OUT "\n${FAMILY} +60 +0 ")
+endforeach()
+
+run_cli(verify --quick --family k_grouped --seed 9 --json)
+expect_status(0)
+split_lines(LINES)
+list(LENGTH LINES COUNT)
+if(NOT COUNT EQUAL 61)
+  fail("${COUNT} lines, expected 60 cases and a count")
+endif()
+list(POP_BACK LINES LAST)
+json_member(PASSED "${LAST}" passed)
+json_member(FAILED "${LAST}" failed)
+if(NOT PASSED EQUAL 60 OR NOT FAILED EQUAL 0)
+  fail("${LAST}")
+endif()
+
+# A case's command repeats it.
+list(GET LINES 0 LINE)
+restore_line(LINE "${LINE}")
+json_member(COMMAND "${LINE}" command)
+json_member(CHECKED "${LINE}" checked)
+separate_arguments(COMMAND UNIX_COMMAND "${COMMAND}")
+run_cli(run ${COMMAND} --json)
+expect_status(0)
+json_member(AGAIN "${OUT}" checked)
+if(NOT AGAIN GREATER_EQUAL CHECKED)
+  fail("checked ${AGAIN} elements, the case ${CHECKED}")
+endif()
