@@ -13,6 +13,7 @@ TOKENS, IN, OUT = 200, 320, 192
 
 
 def relative_error(actual, expected):
+    actual, expected = actual.detach(), expected.detach()
     return float((actual.double() - expected.double()).norm() / expected.double().norm())
 
 
@@ -188,3 +189,13 @@ def test_compiled_training_step(grouped):
     x.grad = layer.weight.grad = None
     torch.compile(layer, fullgraph=True, backend="aot_eager")(*arguments).backward(dy)
     assert torch.equal(x.grad, expected[0]) and torch.equal(layer.weight.grad, expected[1])
+
+
+@pytest.mark.parametrize("reentrant", (True, False))
+def test_main_grad_under_checkpointing(reentrant):
+    from torch.utils.checkpoint import checkpoint
+    x, dy = inputs(torch.bfloat16)
+    layer = nn.Linear(IN, OUT, bias=False, dtype=torch.bfloat16)
+    layer.weight.main_grad = torch.zeros(OUT, IN)
+    checkpoint(layer, x, use_reentrant=reentrant).backward(dy)
+    assert layer.weight.grad is None and layer.weight.main_grad.norm() > 0

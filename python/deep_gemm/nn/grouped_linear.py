@@ -21,13 +21,14 @@ class _GroupedProduct(torch.autograd.Function):
         m_grouped_fp8_fp4_gemm_nt_contiguous((codes, scale), (weight_codes, weight_scale), y, sizes,
                                              recipe=(1, 128, 128), layout="sizes")
         kept = (by_channel, channel_scale) if wgrad == "fp8" else (x.to(torch.bfloat16), None)
-        ctx.save_for_backward(*kept, weight_codes, weight_scale, weight, sizes)
+        ctx.save_for_backward(*kept, weight_codes, weight_scale, sizes)
+        ctx.weight = weight  # itself: what autograd saves may come back as a copy without main_grad
         return y
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dy):
-        x, x_scale, weight_codes, weight_scale, weight, sizes = ctx.saved_tensors
+        x, x_scale, weight_codes, weight_scale, sizes = ctx.saved_tensors
         dy = readable(dy)
         codes, scale, by_channel, channel_scale = cast_tokens(dy, sizes)
         dx = dw = None
@@ -42,7 +43,7 @@ class _GroupedProduct(torch.autograd.Function):
                 else:
                     k_grouped_fp8_gemm_tn_contiguous((by_channel, channel_scale), (x, x_scale), d,
                                                      None, sizes, c)
-            dw = weight_gradient(weight, product)
+            dw = weight_gradient(ctx.weight, product)
         return dx, dw, None, None
 
 

@@ -17,13 +17,14 @@ class _Product(torch.autograd.Function):
         y = x.new_empty((x.shape[0], weight.shape[0]))
         fp8_fp4_gemm_nt((codes, scale), (weight_codes, weight_scale), y, recipe=(1, 128, 128))
         kept = (by_channel, channel_scale) if wgrad == "fp8" else (x.to(torch.bfloat16), None)
-        ctx.save_for_backward(*kept, weight_codes, weight_scale, weight)
+        ctx.save_for_backward(*kept, weight_codes, weight_scale)
+        ctx.weight = weight  # itself: what autograd saves may come back as a copy without main_grad
         return y
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dy):
-        x, x_scale, weight_codes, weight_scale, weight = ctx.saved_tensors
+        x, x_scale, weight_codes, weight_scale = ctx.saved_tensors
         dy = readable(dy)
         codes, scale, by_channel, channel_scale = cast_tokens(dy)
         dx = dw = None
@@ -38,7 +39,7 @@ class _Product(torch.autograd.Function):
                 else:
                     fp8_fp4_gemm_tn((by_channel, channel_scale), (x, x_scale), d, c,
                                     recipe=(1, 1, 128))
-            dw = weight_gradient(weight, product)
+            dw = weight_gradient(ctx.weight, product)
         return dx, dw, None
 
 
