@@ -56,6 +56,7 @@ stage_python() {
     local status=$?
     [ $status = 0 ] || tail -n 60 "$results/python.log"
     [ -s "$results/python.xml" ] || report python sh -c "exit $status"
+    report wheel tests/python/package.sh
     printf '%-28s exit %-3s %4d s\n' python $status $((SECONDS - begin))
 }
 stage_fuzz() { report fuzz tests/fuzz/run.sh 60; }
