@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Every public name: its signature, its aliases, and the absence of what is not built."""
+import ast
 import importlib
 import inspect
+import pathlib
 
 import deep_gemm
 import pytest
@@ -135,3 +137,29 @@ def test_unknown_keywords_are_type_errors():
     for name in (*SIGNATURES, *ALIASES):
         with pytest.raises(TypeError):
             getattr(deep_gemm, name)(no_such_keyword=1)
+
+
+def test_stub_says_what_the_package_has():
+    """__init__.pyi, read as text: names, parameters and defaults of every function."""
+    folder = pathlib.Path(deep_gemm.__path__[0])
+    assert (folder / "py.typed").exists()
+    tree = ast.parse((folder / "__init__.pyi").read_text())
+    described = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            described[node.name] = node
+        elif isinstance(node, ast.Assign):
+            described[node.targets[0].id] = node.value
+    functions = [name for name in dir(deep_gemm) if inspect.isfunction(getattr(deep_gemm, name))
+                 and not name.startswith("_")]
+    for name in functions:
+        node = described[name]
+        while isinstance(node, ast.Name):
+            node = described[node.id]
+        parameters = inspect.signature(getattr(deep_gemm, name)).parameters.values()
+        arguments = node.args
+        defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+        told = [(a.arg, ast.unparse(d) if d is not None else None) for a, d in
+                zip(arguments.args + arguments.kwonlyargs, defaults + arguments.kw_defaults)]
+        assert told == [(p.name, None if p.default is p.empty else repr(p.default))
+                        for p in parameters], name
