@@ -4,10 +4,13 @@
  */
 #include "draw.h"
 
+/* Mostly the edges of blocks and tiles, now and then anything. */
 static int64_t draw_extent(cli_random_t *random) {
     static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65,
         96, 127, 128, 129, 130, 160, 200, 255, 256, 257, 300, 384, 385};
-    return extents[cli_random_below(random, sizeof extents / sizeof extents[0])];
+    const int64_t count = sizeof extents / sizeof extents[0];
+    if (cli_random_below(random, 12) == 0) return cli_random_below(random, 1200);
+    return extents[cli_random_below(random, count)];
 }
 
 static int draw_choice(cli_random_t *random, int count) {
@@ -25,7 +28,7 @@ static int64_t make_even(int64_t extent) {
 static void draw_sizes(cli_shape_t *shape, cli_random_t *random) {
     shape->num_sizes = 1 + cli_random_below(random, 6);
     for (int64_t g = 0; g < shape->num_sizes; g++) {
-        shape->sizes[g] = draw_flag(random, 4) ? 0 : draw_extent(random) / 2;
+        shape->sizes[g] = draw_flag(random, 4) ? 0 : draw_extent(random);
     }
 }
 

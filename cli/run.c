@@ -65,7 +65,7 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
             if (result.verdict.why[0] != 0 && status == CLI_EXIT_OK) status = CLI_EXIT_FAILED;
             cli_report_result(&report, &result, 0);
             if (self->settings.json) {
-                char command[CLI_TEXT];
+                char command[CLI_COMMAND];
                 cli_shape_command(&shapes[i], command, sizeof command);
                 cli_report_text(&report, "command", "", command);
                 cli_report_text(&report, "isa", "", dg_cpu_isa_string(self->settings.isa));

@@ -218,7 +218,10 @@ void cli_shape_describe(const cli_shape_t *shape, char *text, size_t size) {
     if (shape->m >= 0) snprintf(m, sizeof m, "m %" PRId64, shape->m);
     if (shape->n >= 0) snprintf(n, sizeof n, " n %" PRId64, shape->n);
     if (shape->k >= 0) snprintf(k, sizeof k, " k %" PRId64, shape->k);
-    if (shape->groups > 0) snprintf(groups, sizeof groups, ", %" PRId64 " groups", shape->groups);
+    if (shape->groups > 0) {
+        snprintf(groups, sizeof groups, ", %" PRId64 " group%s", shape->groups,
+            shape->groups > 1 ? "s" : "");
+    }
     snprintf(text, size, "%s%s%s%s", m, n, k, groups);
 }
 

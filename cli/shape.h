@@ -15,6 +15,7 @@
 
 #define CLI_UNSET (-1) /* a number or choice that was not given */
 #define CLI_MAX_GROUPS 1024
+#define CLI_COMMAND (1024 + 12 * CLI_MAX_GROUPS) /* bytes for the command of any shape */
 
 /* The order of each enum is that of its names in shape.c. */
 typedef enum cli_family_t {
@@ -80,9 +81,11 @@ bool cli_shape_set(
 /* Fills in what was not given and refuses what has no meaning for the family. */
 bool cli_shape_complete(cli_shape_t *shape, char *error);
 
-/* "m=64 n=128 ..." for a table, or the options that make `deepgemm run` build this very shape,
- * "gemm --m 64 --n 128 ...": only what differs from the initial values. */
+/* "m 64 n 128 k 256, 4 groups", for a table. */
 void cli_shape_describe(const cli_shape_t *shape, char *text, size_t size);
+
+/* What makes `deepgemm run` build this very shape, "gemm --m 64 --n 128 ...". Of a shape that is
+ * not completed: only what was set. size: CLI_COMMAND. */
 void cli_shape_command(const cli_shape_t *shape, char *text, size_t size);
 
 /* "fp8 nt f32/128 -> bf16", the kind of a problem apart from its extents. */

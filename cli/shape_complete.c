@@ -168,6 +168,29 @@ static bool complete_scale_layout(cli_shape_t *shape, char *error) {
     return true;
 }
 
+/* Above this many elements no tensor is built: sizes in bytes stay far below 2^63. */
+#define MAX_ELEMENTS 0x1p40
+
+static bool check_size(const cli_shape_t *shape, char *error) {
+    const double groups = shape->groups > 0 ? (double)shape->groups : 1;
+    const double m = (double)shape->m, n = (double)shape->n + (double)shape->pad;
+    const double k = (double)shape->k;
+    if (groups * m * n <= MAX_ELEMENTS && groups * m * k <= MAX_ELEMENTS &&
+        groups * n * k <= MAX_ELEMENTS) {
+        return true;
+    }
+    snprintf(error, CLI_TEXT, "a tensor of this shape has more than 2^40 elements");
+    return false;
+}
+
+static bool complete_family(cli_shape_t *shape, char *error) {
+    switch (shape->family) {
+    case CLI_CAST: return complete_cast(shape, error);
+    case CLI_SCALE_LAYOUT: return complete_scale_layout(shape, error);
+    default: return complete_product(shape, error);
+    }
+}
+
 bool cli_shape_complete(cli_shape_t *shape, char *error) {
     set_default(&shape->seed, 1);
     set_default(&shape->gran, 128);
@@ -175,9 +198,5 @@ bool cli_shape_complete(cli_shape_t *shape, char *error) {
     set_default(&shape->gran_n, 128);
     set_default(&shape->align, 128);
     set_default(&shape->pad, 0);
-    switch (shape->family) {
-    case CLI_CAST: return complete_cast(shape, error);
-    case CLI_SCALE_LAYOUT: return complete_scale_layout(shape, error);
-    default: return complete_product(shape, error);
-    }
+    return complete_family(shape, error) && check_size(shape, error);
 }

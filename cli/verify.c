@@ -58,7 +58,7 @@ static cli_verdict_t verify_shape(const cli_shape_t *shape, dg_context_t *ctx, i
 
 static void report_case(const verify_t *self, const cli_shape_t *shape,
     const cli_verdict_t *verdict, cli_progress_t *progress) {
-    char command[4 * CLI_TEXT];
+    char command[CLI_COMMAND];
     cli_shape_command(shape, command, sizeof command);
     if (self->settings.json) {
         cli_json_t json = {stdout, false};

@@ -49,10 +49,9 @@ stage_asan() {
 stage_tsan() { suite tsan -L threads; }
 stage_fuzz() { report fuzz tests/fuzz/run.sh 60; }
 stage_package() { report package tests/package/run.sh; }
-stage_arm() { report arm tests/cpu/run_arm.sh; }
 
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz package arm)
+[ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz package)
 for stage in "${stages[@]}"; do
     "stage_$stage"
 done

@@ -18,7 +18,9 @@
  *
  * The last block of an axis covers what is left. E4M3 codes round to nearest even; beyond 464, or
  * for NaN and infinity, the code is NaN (0x7F). E2M1 codes round to nearest with ties toward zero;
- * a zero code has no sign. A block whose amax is infinite gives factor infinity and NaN codes.
+ * a zero code has no sign. A block whose amax is infinite has the factor infinity: NaN codes for its
+ * infinities, zeros for its finite values. Rounded up to a power of two, a factor that is infinite or
+ * NaN is 2^127.
  */
 #ifndef DEEP_GEMM_CAST_H
 #define DEEP_GEMM_CAST_H

@@ -130,10 +130,11 @@ static dg_status_t describe_k_grouped(
 /* The element is named by its place in src: the row its group begins at, and on from there. */
 static dg_status_t check_k_grouped_values(
     const dg_call_copy_t *prepared, const dg_scale_pack_k_grouped_args_t *args) {
+    const dg_scale_matrix_t *matrices = prepared->copy.matrices;
     dg_scale_fault_t fault;
-    if (dg_cpu_check_scale_copy(&prepared->copy, &fault)) return DG_STATUS_OK;
+    if (matrices == NULL || dg_cpu_check_scale_copy(&prepared->copy, &fault)) return DG_STATUS_OK;
     int64_t row = fault.block;
-    for (int64_t g = 0; g < fault.matrix; ++g) row += prepared->copy.matrices[g].k_blocks;
+    for (int64_t g = 0; g < fault.matrix; ++g) row += matrices[g].k_blocks;
     return dg_fail(DG_STATUS_BAD_SCALE, "src", "",
         "element [%" PRId64 ", %" PRId64 "] (group %" PRId64 ", gran_k %d) is %.9g, expected a "
         "power of two from 2^-127 to 2^127, or zero: UE8M0 holds an exponent alone; quantise with "

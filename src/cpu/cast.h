@@ -43,8 +43,8 @@ typedef struct dg_cast_side_t {
     int pair_axis;              /* E2M1X2: the axis two of whose codes share a byte; else -1 */
     int word_axis;              /* I32: the axis four of whose factors share a word; else -1 */
     bool power_of_two;
-    int64_t
-        *group_scale; /* [groups] index along group_axis of scale of each group's first factor */
+    int64_t scale_rows;   /* extent of scale along group_axis, all groups together */
+    int64_t *group_scale; /* [groups] where along it the factors of each group begin */
 } dg_cast_side_t;
 
 /* A cast in canonical form. Tiles of a group begin at its first row. */

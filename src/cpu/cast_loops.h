@@ -55,21 +55,35 @@ static uint32_t max_run_bf16(const void *values, int64_t count, uint32_t amax) {
     DG_ENCODE_LOOPS(e4m3, type, element)                                                           \
     DG_ENCODE_LOOPS(e2m1, type, element)
 
-#define DG_ENCODE_LOOPS(code, type, element)                                                       \
-    static void encode_##code##_run_##type(                                                        \
-        const void *values, int64_t count, float inverse, uint8_t *restrict codes) {               \
+/* Codes are made as words and narrowed afterwards: left alone, gcc narrows every term of the
+ * encoding on its own and spends half of its instructions on that (measured: AVX2, 1.6 times). */
+enum { STRIP = 64 };
+
+static inline void narrow_strip(const uint32_t *restrict words, uint8_t *restrict codes) {
+    for (int i = 0; i < STRIP; ++i) codes[i] = (uint8_t)words[i];
+}
+
+#define DG_ENCODE_LOOP(code, kind, type, element, inverse_type, inverse_at)                        \
+    static void encode_##code##_##kind##_##type(                                                   \
+        const void *values, int64_t count, inverse_type inverse, uint8_t *restrict codes) {        \
         const element *restrict x = values;                                                        \
-        for (int64_t i = 0; i < count; ++i) {                                                      \
-            codes[i] = dg_encode_##code(widen_##type(x[i]) * inverse);                             \
+        int64_t i = 0;                                                                             \
+        for (; i + STRIP <= count; i += STRIP) {                                                   \
+            uint32_t words[STRIP];                                                                 \
+            for (int64_t j = i; j < i + STRIP; ++j) {                                              \
+                words[j - i] = dg_encode_##code(widen_##type(x[j]) * inverse_at(j));               \
+            }                                                                                      \
+            narrow_strip(words, codes + i);                                                        \
         }                                                                                          \
-    }                                                                                              \
-    static void encode_##code##_columns_##type(const void *values, int64_t count,                  \
-        const float *restrict inverse, uint8_t *restrict codes) {                                  \
-        const element *restrict x = values;                                                        \
-        for (int64_t i = 0; i < count; ++i) {                                                      \
-            codes[i] = dg_encode_##code(widen_##type(x[i]) * inverse[i]);                          \
-        }                                                                                          \
+        for (; i < count; ++i) codes[i] = dg_encode_##code(widen_##type(x[i]) * inverse_at(i));    \
     }
+
+#define DG_SAME(i) inverse
+#define DG_EACH(i) inverse[i]
+
+#define DG_ENCODE_LOOPS(code, type, element)                                                       \
+    DG_ENCODE_LOOP(code, run, type, element, float, DG_SAME)                                       \
+    DG_ENCODE_LOOP(code, columns, type, element, const float *restrict, DG_EACH)
 
 DG_SOURCE_LOOPS(f32, float)
 DG_SOURCE_LOOPS(bf16, uint16_t)

@@ -114,16 +114,16 @@ static void choose_tile(dg_cast_plan_t *plan) {
 /* Numbers the tiles and the factors of the groups one after the other. */
 static void count_groups(dg_cast_plan_t *plan) {
     const int axis = plan->group_axis;
-    int64_t tiles = 0, scale[2] = {0, 0};
+    int64_t tiles = 0;
     for (int64_t g = 0; g < plan->group_count; ++g) {
         const int64_t rows = plan->groups[g].end - plan->groups[g].begin;
         plan->group_tile[g] = tiles;
         tiles += ceil_div(rows, plan->tile[axis]);
         for (int s = 0; s < plan->sides; ++s) {
-            const dg_cast_side_t *side = &plan->side[s];
+            dg_cast_side_t *side = &plan->side[s];
             const int64_t blocks = ceil_div(rows, side->gran[axis]);
-            side->group_scale[g] = scale[s];
-            scale[s] += side->word_axis == axis ? ceil_div(blocks, 4) : blocks;
+            side->group_scale[g] = side->scale_rows;
+            side->scale_rows += side->word_axis == axis ? ceil_div(blocks, 4) : blocks;
         }
     }
     plan->group_tile[plan->group_count] = tiles;

@@ -7,6 +7,7 @@
 
 #include "cpu/cast.h"
 #include "cpu/cast_kernels.h"
+#include "cpu/transpose.h"
 
 /* A panel between two strides: code (i, j) goes to data[i * outer + j * inner]. */
 typedef struct dg_cast_transfer_t {
@@ -17,16 +18,29 @@ typedef struct dg_cast_transfer_t {
     int64_t outer, inner; /* strides of data */
 } dg_cast_transfer_t;
 
-static void store_bytes(const dg_cast_transfer_t *t) {
+static void store_rows(const dg_cast_transfer_t *t) {
     for (int64_t i = 0; i < t->outer_count; ++i) {
         const uint8_t *codes = t->codes + i * t->code_outer;
         uint8_t *data = t->data + i * t->outer;
-        if (t->code_inner == 1 && t->inner == 1) {
-            memcpy(data, codes, (size_t)t->inner_count);
-            continue;
-        }
-        for (int64_t j = 0; j < t->inner_count; ++j) {
-            data[j * t->inner] = codes[j * t->code_inner];
+        for (int64_t j = 0; j < t->inner_count; ++j) data[j * t->inner] = codes[j];
+    }
+}
+
+/* Rows of the panel become columns of the output, whose stride along the rows is 1: strips of 32
+ * columns, so that each cache line of the output is filled while it is at hand. */
+static void store_columns(const dg_cast_panel_t *panel, uint8_t *data, int64_t col_stride) {
+    enum { STRIP_COLS = 32, STRIP_ROWS = 8 };
+    for (int64_t j = 0; j < panel->cols; j += STRIP_COLS) {
+        const int64_t cols = panel->cols - j < STRIP_COLS ? panel->cols - j : STRIP_COLS;
+        for (int64_t i = 0; i < panel->rows;) {
+            const int64_t left = panel->rows - i;
+            const int count = left >= STRIP_ROWS ? STRIP_ROWS : left == 1 ? 1 : (int)left & ~1;
+            const uint8_t *rows[STRIP_ROWS];
+            for (int r = 0; r < STRIP_ROWS; ++r) {
+                rows[r] = panel->codes + (i + (r < count ? r : 0)) * panel->pitch + j;
+            }
+            dg_cpu_transpose_bytes(rows, count, cols, col_stride, data + j * col_stride + i);
+            i += count;
         }
     }
 }
@@ -80,7 +94,9 @@ void dg_cast_store_panel(const dg_cpu_cast_kernels_t *kernels, const dg_cast_sid
         store_pairs(kernels, &by_row, panel->position[DG_CAST_FAST]);
     } else if (side->pair_axis == panel->row_axis) {
         store_pairs(kernels, &by_col, panel->position[panel->row_axis]);
+    } else if (row_stride == 1) {
+        store_columns(panel, data, col_stride);
     } else {
-        store_bytes(row_stride == 1 && col_stride != 1 ? &by_col : &by_row);
+        store_rows(&by_row);
     }
 }

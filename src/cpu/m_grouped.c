@@ -47,7 +47,7 @@ static dg_status_t sort_rows(dg_m_work_t *work) {
     const dg_row_source_t index = {
         &problem->groups.values, "groups", ".values", problem->group_count, work->clamp};
     DG_TRY(dg_check_row_count(&index));
-    work->order = malloc((size_t)(problem->rows + 1) * sizeof *work->order);
+    work->order = calloc((size_t)problem->rows + 1, sizeof *work->order);
     DG_REQUIRE(work->order != NULL, DG_STATUS_OUT_OF_MEMORY, "groups", ".values",
         "no memory to sort the rows of this many groups");
     int32_t group;

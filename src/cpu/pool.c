@@ -3,8 +3,11 @@
  * The pool of pool.h: one job at a time, announced by a generation number under a mutex, its indices
  * handed out by an atomic counter. engine.c and the casts run on it.
  *
- *     caller   lock turn | post job, ++generation, wake | take indices | wait until running == 0 |
- *     worker   sleep until generation moves | take indices | --running, signal the caller
+ *     caller   lock turn, post job with places, wake; take indices; places = 0, wait for running == 0
+ *     worker   sleep until a job has a place; take it, ++running; take indices; --running
+ *
+ * A worker that wakes late finds no place left and is not waited for: on a busy machine the caller
+ * does the work of those that the system has not scheduled yet.
  */
 #include "cpu/pool.h"
 
@@ -34,8 +37,8 @@ struct dg_cpu_pool_t {
     int started; /* workers that exist, numbered 1 .. started */
     bool stopping;
     uint64_t generation; /* counts jobs */
-    int helpers;         /* workers 1 .. helpers take part in the job */
-    int running;         /* of those, how many have not finished yet */
+    int places;          /* workers that may still join the job */
+    int running;         /* workers that joined and have not finished yet */
     dg_cpu_task_t *task;
     void *context;
     int64_t count;
@@ -64,12 +67,14 @@ static void *run_worker(void *argument) {
     uint64_t seen = 0;
     pthread_mutex_lock(&pool->mutex);
     for (;;) {
-        while (!pool->stopping && (pool->generation == seen || number > pool->helpers)) {
+        while (!pool->stopping && (pool->generation == seen || pool->places == 0)) {
             seen = pool->generation;
             pthread_cond_wait(&pool->posted, &pool->mutex);
         }
         if (pool->stopping) break;
         seen = pool->generation;
+        pool->places--;
+        pool->running++;
         pthread_mutex_unlock(&pool->mutex);
         take_indices(pool, number);
         pthread_mutex_lock(&pool->mutex);
@@ -89,7 +94,7 @@ static void claim(dg_cpu_pool_t *pool) {
     pool->started = 0;
     pool->stopping = false;
     pool->generation = 0;
-    pool->helpers = 0;
+    pool->places = 0;
     pool->running = 0;
 }
 
@@ -194,15 +199,15 @@ dg_status_t dg_cpu_run_tasks(
     if (wanted > 0) {
         pthread_mutex_lock(&pool->mutex);
         start_workers(pool, wanted);
-        pool->helpers = wanted < pool->started ? wanted : pool->started;
-        pool->running = pool->helpers;
+        pool->places = wanted < pool->started ? wanted : pool->started;
         pool->generation++;
-        pthread_cond_broadcast(&pool->posted);
+        for (int i = 0; i < pool->places; i++) pthread_cond_signal(&pool->posted);
         pthread_mutex_unlock(&pool->mutex);
     }
     take_indices(pool, 0);
     if (wanted > 0) {
         pthread_mutex_lock(&pool->mutex);
+        pool->places = 0;
         while (pool->running > 0) pthread_cond_wait(&pool->finished, &pool->mutex);
         pthread_mutex_unlock(&pool->mutex);
     }

@@ -37,3 +37,5 @@ expect_refusal("BF16 operands take no factors" run gemm --dtype bf16 --scale f32
 expect_refusal("--form has no meaning for k_grouped" run k_grouped --form masked)
 expect_refusal("take 30 rows, there are 20" run m_grouped --sizes 10,20 --m 20)
 expect_refusal("--file does not go with" run --file x.json --m 3)
+expect_refusal("more than 2\\^40 elements" run gemm --m 1G --n 1G)
+expect_refusal("more than 2\\^40 elements" run k_grouped --groups 1024 --m 2M --n 2M)
