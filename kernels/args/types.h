@@ -20,8 +20,10 @@ typedef unsigned long uint64_t;
 
 #ifdef __cplusplus
 #    define DG_ALIGNED(n) alignas(n)
+#    define DG_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
 #    define DG_ALIGNED(n) _Alignas(n)
+#    define DG_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
 /* What cuTensorMapEncodeTiled fills and the TMA unit reads; the emulator keeps its own fields in the

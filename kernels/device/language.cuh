@@ -15,6 +15,9 @@
 
 /* A loop the compiler must flatten, because registers cannot be indexed. */
 #define UNROLL _Pragma("unroll")
+/* The same a given number of times; the number may be a macro, which a pragma would not expand. */
+#define UNROLL_BY(n) PRAGMA(unroll n)
+#define PRAGMA(words) _Pragma(#words)
 
 /* The address in the shared window of the CTA's dynamic shared memory; 1024-byte aligned, which the
  * 128-byte swizzle needs. All of shared memory is addressed by such 32-bit numbers. */
