@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of barriers.h. Each barrier collects the clocks of those who arrive and hands their
-// sum to those who wait.
+// Implementation of barriers.h. Each barrier collects the clocks of those who arrive and hands
+// their sum to those who wait.
 #include "barriers.h"
 #include "scheduler.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of bulk.h. A store is read-complete when shared memory may be reused and complete when
-// global memory holds the data: two effects with a delay of their own, and two agents in the race
-// checker, so that waiting for the wrong one is noticed.
+// Implementation of bulk.h. A store is read-complete when shared memory may be reused and complete
+// when global memory holds the data: two effects with a delay of their own, and two agents in the
+// race checker, so that waiting for the wrong one is noticed.
 #include "bulk.h"
 #include "global_memory.h"
 #include "mbarrier.h"
@@ -49,8 +49,8 @@ void start_store(uint32_t source, uint32_t bytes, const char *what,
     operation->clock = ++c->stores[current->warp];
     if (config.check_races) {
         check_shared(c, shared_offset(source), bytes,
-            access_by_agent(c, agent_of_store_read(c, current->warp), operation->clock,
-                ACCESS_ASYNC),
+            access_by_agent(
+                c, agent_of_store_read(c, current->warp), operation->clock, ACCESS_ASYNC),
             current->clocks, what);
         target_write(access_by_agent(c, agent_of_store_write(c, current->warp), operation->clock,
             ACCESS_WRITE | ACCESS_ASYNC));
@@ -83,8 +83,7 @@ void bulk_wait(uint32_t groups, bool read_only) {
             while (!(read_only ? operation->read_done : operation->write_done))
                 block(operation->waiters, "cp.async.bulk.wait_group");
             raise_clock(t, agent_of_store_read(t->cta, t->warp), operation->clock);
-            if (!read_only)
-                raise_clock(t, agent_of_store_write(t->cta, t->warp), operation->clock);
+            if (!read_only) raise_clock(t, agent_of_store_write(t->cta, t->warp), operation->clock);
             operation->waited_for = true;
         }
     }
@@ -127,9 +126,8 @@ static void store_bytes(void *destination, uint32_t source, uint32_t bytes, cons
 }
 
 void bulk_store(void *destination, uint32_t source, uint32_t bytes) {
-    store_bytes(destination, source, bytes, "bulk store", [=](const std::vector<uint8_t> &data) {
-        memcpy(destination, data.data(), bytes);
-    });
+    store_bytes(destination, source, bytes, "bulk store",
+        [=](const std::vector<uint8_t> &data) { memcpy(destination, data.data(), bytes); });
 }
 
 void bulk_reduce_add_f32(float *destination, uint32_t source, uint32_t bytes) {

@@ -34,11 +34,16 @@ std::string agent_name(uint32_t cluster, uint32_t agent) {
     int n = snprintf(text, sizeof text, "cta %u ", facts.first_cta + agent / each);
     char *rest = text + n;
     const size_t left = sizeof text - static_cast<size_t>(n);
-    if (k < facts.threads) snprintf(rest, left, "warp %u lane %u", k / 32, k % 32);
-    else if ((k -= facts.threads) < warps) snprintf(rest, left, "wgmma of warp %u", k);
-    else if ((k -= warps) < MAX_MBARRIERS) snprintf(rest, left, "copies on mbarrier number %u", k);
-    else if ((k -= MAX_MBARRIERS) < warps) snprintf(rest, left, "bulk store (read) of warp %u", k);
-    else snprintf(rest, left, "bulk store (write) of warp %u", k - warps);
+    if (k < facts.threads)
+        snprintf(rest, left, "warp %u lane %u", k / 32, k % 32);
+    else if ((k -= facts.threads) < warps)
+        snprintf(rest, left, "wgmma of warp %u", k);
+    else if ((k -= warps) < MAX_MBARRIERS)
+        snprintf(rest, left, "copies on mbarrier number %u", k);
+    else if ((k -= MAX_MBARRIERS) < warps)
+        snprintf(rest, left, "bulk store (read) of warp %u", k);
+    else
+        snprintf(rest, left, "bulk store (write) of warp %u", k - warps);
     std::string name = text;
     if (facts.launch) name = "launch " + std::to_string(facts.launch) + " " + name;
     return name;
@@ -95,8 +100,8 @@ static void remember(Granule &granule, const Access &mine, const Clocks &clocks)
                    old.flags == mine.flags;
         if (mine.flags & ACCESS_WRITE) return true;
         if (old.flags & ACCESS_WRITE) return false;
-        const bool same = old.agent == mine.agent && old.cluster == mine.cluster &&
-                          old.span == mine.span;
+        const bool same =
+            old.agent == mine.agent && old.cluster == mine.cluster && old.span == mine.span;
         return same || ordered(old, clocks);
     };
     std::vector<Access> &list = granule.accesses;
@@ -130,8 +135,8 @@ void check_shared(Cta *owner, uint32_t offset, uint32_t length, Access access, c
     }
 }
 
-void check_global(const void *address, size_t length, Access access, const Clocks &clocks,
-    const char *what) {
+void check_global(
+    const void *address, size_t length, Access access, const Clocks &clocks, const char *what) {
     const uint64_t first = reinterpret_cast<uintptr_t>(address);
     for (uint64_t g = first / 16; g <= (first + length - 1) / 16; g++) {
         access.bytes = bytes_inside(g, first, length);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The happens-before checker. Memory is divided into granules of 16 bytes; each keeps the accesses
-// that later ones may conflict with. An access that is not ordered after a conflicting one is a RACE,
-// whichever of the two happened to run first: one run covers all interleavings of its path. An
-// asynchronous engine that meets an ordinary store without a proxy fence in between is a PROXY error.
+// that later ones may conflict with. An access that is not ordered after a conflicting one is a
+// RACE, whichever of the two happened to run first: one run covers all interleavings of its path.
+// An asynchronous engine that meets an ordinary store without a proxy fence in between is a PROXY
+// error.
 #pragma once
 #include "clocks.h"
 
@@ -45,8 +46,8 @@ void check_shared(Cta *owner, uint32_t offset, uint32_t length, Access access, c
     const char *what, bool check = true, bool record = true);
 
 // Global memory; bounds are not looked at here.
-void check_global(const void *address, size_t length, Access access, const Clocks &clocks,
-    const char *what);
+void check_global(
+    const void *address, size_t length, Access access, const Clocks &clocks, const char *what);
 
 // Forgets all accesses of global memory and all clusters.
 void checker_reset();

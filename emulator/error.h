@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How the emulator reports what is wrong with a kernel: an Error with a kind (RACE, DEADLOCK, BOUNDS
-// ...) and a text that names the thread. Raised by fail() in any primitive, rethrown by launch().
+// How the emulator reports what is wrong with a kernel: an Error with a kind (RACE, DEADLOCK,
+// BOUNDS ...) and a text that names the thread. Raised by fail() in any primitive, rethrown by
+// launch().
 #pragma once
 #include <stdexcept>
 #include <string>

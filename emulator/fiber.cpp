@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The context switch behind fiber.h. A stack holds the callee-saved registers of a fiber that is not
-// running; switching pushes them, changes stacks and pops. The jump goes through a register instead
-// of `ret`, because a `ret` to another address than the last call's defeats return prediction.
+// The context switch behind fiber.h. A stack holds the callee-saved registers of a fiber that is
+// not running; switching pushes them, changes stacks and pops. The jump goes through a register
+// instead of `ret`, because a `ret` to another address than the last call's defeats return
+// prediction.
 #include "fiber.h"
 
 #include <cstring>
@@ -67,12 +68,12 @@ static void *first_frame(Fiber &fiber, char *top) {
     *--p = nullptr; // keeps the stack 16-byte aligned in emu_fiber_boot and ends backtraces
     *--p = nullptr;
     *--p = reinterpret_cast<void *>(emu_fiber_boot);
-    *--p = nullptr; // rbp
-    *--p = nullptr; // rbx
-    *--p = &fiber;  // r12
+    *--p = nullptr;                         // rbp
+    *--p = nullptr;                         // rbx
+    *--p = &fiber;                          // r12
     *--p = reinterpret_cast<void *>(start); // r13
-    *--p = nullptr; // r14
-    *--p = nullptr; // r15
+    *--p = nullptr;                         // r14
+    *--p = nullptr;                         // r15
     return p;
 }
 #elif defined(__aarch64__)
@@ -102,9 +103,9 @@ emu_fiber_boot:
 static void *first_frame(Fiber &fiber, char *top) {
     void **p = reinterpret_cast<void **>(top - 160);
     memset(p, 0, 160);
-    p[0] = &fiber;                                     // x19
-    p[1] = reinterpret_cast<void *>(start);            // x20
-    p[11] = reinterpret_cast<void *>(emu_fiber_boot);  // x30
+    p[0] = &fiber;                                    // x19
+    p[1] = reinterpret_cast<void *>(start);           // x20
+    p[11] = reinterpret_cast<void *>(emu_fiber_boot); // x30
     return p;
 }
 #else
@@ -117,7 +118,8 @@ void fiber_make(Fiber &fiber, char *stack, size_t size, void (*entry)(void *), v
     fiber.entry = entry;
     fiber.argument = argument;
 #ifdef EMU_ASAN
-    __asan_unpoison_memory_region(stack, size); // a reused stack still has its old frames' red zones
+    __asan_unpoison_memory_region(
+        stack, size); // a reused stack still has its old frames' red zones
 #endif
     char *top = stack + size;
     fiber.stack_pointer = first_frame(fiber, top - (reinterpret_cast<uintptr_t>(top) & 63));

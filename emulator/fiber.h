@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Fibers: one stack for each emulated thread, switched by hand in one OS thread. The scheduler is the
-// only caller. x86-64 and aarch64 switch in a dozen instructions (7 ns; ucontext's two system calls
-// take 2 us and make the whole emulator eight times slower). AddressSanitizer is told of every switch.
+// Fibers: one stack for each emulated thread, switched by hand in one OS thread. The scheduler is
+// the only caller. x86-64 and aarch64 switch in a dozen instructions (7 ns; ucontext's two system
+// calls take 2 us and make the whole emulator eight times slower). AddressSanitizer is told of
+// every switch.
 #pragma once
 #include <cstddef>
 #include <cstdint>

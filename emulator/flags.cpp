@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Flags and atomics of global memory (global_memory.h). Each location remembers what its last release
-// brought: for threads of the same CTA, and, if the scope was wider, for everybody. An acquire takes
-// that over. A relaxed access between fences does the same in two steps, as the memory model says.
+// Flags and atomics of global memory (global_memory.h). Each location remembers what its last
+// release brought: for threads of the same CTA, and, if the scope was wider, for everybody. An
+// acquire takes that over. A relaxed access between fences does the same in two steps, as the
+// memory model says.
 #include "global_memory.h"
 #include "scheduler.h"
 
@@ -11,12 +12,14 @@
 namespace emu {
 
 struct Location {
-    Clocks wide;                                     // released at gpu or sys scope
-    std::unordered_map<const Cta *, Clocks> narrow;  // released by a thread of this CTA, any scope
+    Clocks wide;                                    // released at gpu or sys scope
+    std::unordered_map<const Cta *, Clocks> narrow; // released by a thread of this CTA, any scope
 };
 static std::unordered_map<const uint32_t *, Location> locations;
 
-void flags_reset() { locations.clear(); }
+void flags_reset() {
+    locations.clear();
+}
 
 static void check_access(const uint32_t *address, uint8_t flags, const char *what) {
     if (reinterpret_cast<uintptr_t>(address) % 4)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of the registry and of ordinary accesses of global_memory.h; flags and atomics are in
-// flags.cpp.
+// Implementation of the registry and of ordinary accesses of global_memory.h; flags and atomics are
+// in flags.cpp.
 #include "global_memory.h"
 
 #include <cstring>
@@ -19,7 +19,9 @@ void register_global(const void *buffer, size_t bytes, bool read_only) {
     buffers[reinterpret_cast<uintptr_t>(buffer)] = {bytes, read_only};
 }
 
-void unregister_global(const void *buffer) { buffers.erase(reinterpret_cast<uintptr_t>(buffer)); }
+void unregister_global(const void *buffer) {
+    buffers.erase(reinterpret_cast<uintptr_t>(buffer));
+}
 
 // The registered buffer that begins at or before the address and reaches past it, or null.
 static const Buffer *find(const void *address, size_t bytes) {
@@ -30,7 +32,9 @@ static const Buffer *find(const void *address, size_t bytes) {
     return a + bytes <= it->first + it->second.bytes ? &it->second : nullptr;
 }
 
-bool global_is_registered(const void *address) { return find(address, 1) != nullptr; }
+bool global_is_registered(const void *address) {
+    return find(address, 1) != nullptr;
+}
 
 bool global_bounds(const void *address, size_t bytes, bool write, const char *what) {
     if (buffers.empty()) return true;
@@ -43,8 +47,8 @@ bool global_bounds(const void *address, size_t bytes, bool write, const char *wh
     return !buffer->read_only;
 }
 
-void global_access_by(const void *address, size_t bytes, Access access, const Clocks &clocks,
-    const char *what) {
+void global_access_by(
+    const void *address, size_t bytes, Access access, const Clocks &clocks, const char *what) {
     const bool may_race = global_bounds(address, bytes, access.flags & ACCESS_WRITE, what);
     if (config.check_races && may_race) check_global(address, bytes, access, clocks, what);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Global memory: the registered buffers, ordinary loads and stores, and the flags and atomics by which
-// CTAs pass data on. Release and acquire carry clocks; a relaxed access does only next to a fence.
+// Global memory: the registered buffers, ordinary loads and stores, and the flags and atomics by
+// which CTAs pass data on. Release and acquire carry clocks; a relaxed access does only next to a
+// fence.
 #pragma once
 #include "machine.h"
 
@@ -16,8 +17,8 @@ bool global_bounds(const void *address, size_t bytes, bool write, const char *wh
 bool global_is_registered(const void *address);
 
 // Access by an asynchronous engine; clocks are those of the thread that started it.
-void global_access_by(const void *address, size_t bytes, Access access, const Clocks &clocks,
-    const char *what);
+void global_access_by(
+    const void *address, size_t bytes, Access access, const Clocks &clocks, const char *what);
 
 void global_load(void *value, const void *address, uint32_t bytes);
 void global_store(void *address, const void *value, uint32_t bytes);

@@ -28,7 +28,9 @@ static std::vector<std::unique_ptr<Cluster>> live;
 static std::vector<LaunchState> launches;
 static std::unique_ptr<Error> error;
 
-const Statistics &last_statistics() { return statistics; }
+const Statistics &last_statistics() {
+    return statistics;
+}
 
 void release_to(Clocks &target, Thread *t) {
     if (!config.check_races) return;
@@ -67,6 +69,8 @@ static void run_thread(void *argument) {
         if (config.check_races) t->cta->at_exit.join(t->clocks);
     } catch (const Error &e) {
         if (!error) error = std::make_unique<Error>(e);
+    } catch (const std::exception &e) { // a check of the test inside the kernel
+        if (!error) error = std::make_unique<Error>("CHECK", e.what());
     }
     if (stack_overflowed(t->fiber.stack) && !error)
         error = std::make_unique<Error>("STACK", "the stack of a fiber overflowed");
@@ -166,8 +170,8 @@ static void check_cta_end(const Cta *c) {
                                    "flight");
     for (const Mbarrier &b : c->mbarriers)
         if (b.valid && b.bytes)
-            throw Error("EXIT", name + " leaves an mbarrier with " + std::to_string(b.bytes) +
-                                    " bytes pending");
+            throw Error("EXIT",
+                name + " leaves an mbarrier with " + std::to_string(b.bytes) + " bytes pending");
     const ClusterClocks *seen = c->at_exit.find(c->cluster->id);
     for (uint32_t agent = 0; agent < c->remote.size(); agent++)
         if (c->remote[agent] > seen->seen[agent])
@@ -236,8 +240,8 @@ static void run_all() {
     start_what_fits();
     while (!live.empty()) {
         if (!run_one_step())
-            throw Error("DEADLOCK", "no thread can run and nothing is in flight" +
-                                        deadlock_report(live));
+            throw Error(
+                "DEADLOCK", "no thread can run and nothing is in flight" + deadlock_report(live));
         if (error) throw *error;
         if (just_ran && just_ran->done) thread_ended(just_ran);
         start_what_fits();
@@ -271,6 +275,8 @@ void launch_sequence(const Config &wanted, const std::vector<Launch> &shapes) {
     }
 }
 
-void launch(const Config &wanted, const Launch &one) { launch_sequence(wanted, {one}); }
+void launch(const Config &wanted, const Launch &one) {
+    launch_sequence(wanted, {one});
+}
 
 } // namespace emu

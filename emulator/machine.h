@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The state of the emulated machine: threads, CTAs, clusters, launches, and what each primitive keeps
-// in them. Owned by the launch loop (launch.cpp); every primitive's file works on its own part.
+// The state of the emulated machine: threads, CTAs, clusters, launches, and what each primitive
+// keeps in them. Owned by the launch loop (launch.cpp); every primitive's file works on its own
+// part.
 #pragma once
 #include "checker.h"
 #include "clocks.h"
@@ -33,8 +34,8 @@ struct Mbarrier {
     int32_t pending, bytes = 0;     // arrivals and bytes still missing in this phase
     uint32_t phase = 0;
     bool valid = true;
-    Clock copies = 0;               // copies started so far
-    Clocks next, done;              // brought by this phase's arrivals; by the last complete phase
+    Clock copies = 0;  // copies started so far
+    Clocks next, done; // brought by this phase's arrivals; by the last complete phase
     uint32_t init_agent;
     Clock init_clock;
     WaitList waiters;
@@ -68,8 +69,9 @@ struct WgmmaOperation {
     OperandType type;
     uint32_t width;
     bool accumulate, a_in_registers, a_mn_major, b_mn_major;
-    uint64_t a, b;                 // descriptors
-    const uint32_t *a_source[128]; // _rs forms: where the registers live, and their content at issue
+    uint64_t a, b; // descriptors
+    const uint32_t
+        *a_source[128]; // _rs forms: where the registers live, and their content at issue
     uint32_t a_registers[128][4];
     uint32_t arrived = 0;
     std::shared_ptr<Accumulator> accumulator;
@@ -159,11 +161,14 @@ extern Thread *current;
 extern Config config;
 extern Statistics statistics;
 
-// Shared memory of a CTA starts at this emulated address; in cluster addresses the top byte is rank + 1.
+// Shared memory of a CTA starts at this emulated address; in cluster addresses the top byte is rank
+// + 1.
 constexpr uint32_t SHARED_BASE = 1024;
 
 // ---- agents of a CTA, in this order
-inline uint32_t agents_of_cta(uint32_t threads) { return threads + threads / 32 * 3 + MAX_MBARRIERS; }
+inline uint32_t agents_of_cta(uint32_t threads) {
+    return threads + threads / 32 * 3 + MAX_MBARRIERS;
+}
 inline uint32_t agent_of_wgmma(const Cta *c, uint32_t warp) {
     return c->first_agent + c->thread_count + warp;
 }
@@ -179,9 +184,14 @@ inline uint32_t agent_of_store_write(const Cta *c, uint32_t warp) {
 std::string agent_name(uint32_t cluster, uint32_t agent);
 
 // ---- clocks of the running thread
-inline ClusterClocks &own_row(Thread *t) { return t->clocks.rows[0]; }
-inline Clock now(Thread *t) { return config.check_races ? own_row(t).seen[t->agent] : 0; }
-void release_to(Clocks &target, Thread *t); // what t did so far; its later accesses are not part of it
+inline ClusterClocks &own_row(Thread *t) {
+    return t->clocks.rows[0];
+}
+inline Clock now(Thread *t) {
+    return config.check_races ? own_row(t).seen[t->agent] : 0;
+}
+void release_to(
+    Clocks &target, Thread *t); // what t did so far; its later accesses are not part of it
 void acquire(Thread *t, const Clocks &clocks);
 void raise_clock(Thread *t, uint32_t agent, Clock clock);
 

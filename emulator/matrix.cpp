@@ -11,15 +11,16 @@
 
 namespace emu {
 
-// The 16-bit elements of register `lane` of a matrix: (row, column) of the first; the second follows in
-// the row, or in the column if transposed.
-static uint8_t *element(const WarpExchange &w, uint32_t matrix, uint32_t row, uint32_t column,
-    const char *what) {
+// The 16-bit elements of register `lane` of a matrix: (row, column) of the first; the second
+// follows in the row, or in the column if transposed.
+static uint8_t *element(
+    const WarpExchange &w, uint32_t matrix, uint32_t row, uint32_t column, const char *what) {
     const uint32_t address = static_cast<uint32_t>(w.in[matrix * 8 + row][0]);
     return shared_pointer(current->cta, address, 16, 16, what) + column * 2;
 }
 
-template <class Visitor> static void for_each_element(uint32_t count, bool transposed, Visitor visit) {
+template <class Visitor>
+static void for_each_element(uint32_t count, bool transposed, Visitor visit) {
     for (uint32_t matrix = 0; matrix < count; matrix++)
         for (uint32_t lane = 0; lane < 32; lane++)
             for (uint32_t half = 0; half < 2; half++) {
@@ -34,8 +35,8 @@ static void check_row(uint32_t address, uint32_t count, uint8_t flags, const cha
     if (current->lane >= count * 8) return;
     shared_pointer(c, address, 16, 16, what);
     if (config.check_races)
-        check_shared(c, shared_offset(address), 16, access_by_thread(current, flags),
-            current->clocks, what);
+        check_shared(
+            c, shared_offset(address), 16, access_by_thread(current, flags), current->clocks, what);
 }
 
 void ldmatrix(uint32_t *values, uint32_t row_address, uint32_t count, bool transposed) {
@@ -76,15 +77,15 @@ static void gather(const WarpExchange &w, OperandType type, float *a, float *b, 
         const uint32_t g = lane / 4, t = lane % 4;
         for (uint32_t r = 0; r < 4; r++) {
             const uint32_t k = t * per_register + (r >> 1) * depth / 2;
-            operand_decode_register(type, static_cast<uint32_t>(w.in[lane][r]),
-                a + (g + (r & 1) * 8) * depth + k);
+            operand_decode_register(
+                type, static_cast<uint32_t>(w.in[lane][r]), a + (g + (r & 1) * 8) * depth + k);
             const uint32_t bits = static_cast<uint32_t>(w.in[lane][6 + r / 2] >> 32 * (r & 1));
             memcpy(&d[(g + (r >> 1) * 8) * 8 + t * 2 + (r & 1)], &bits, 4);
         }
         for (uint32_t r = 0; r < 2; r++) {
             const uint32_t k = t * per_register + r * depth / 2;
-            const uint32_t count = operand_decode_register(type,
-                static_cast<uint32_t>(w.in[lane][4 + r]), values);
+            const uint32_t count =
+                operand_decode_register(type, static_cast<uint32_t>(w.in[lane][4 + r]), values);
             for (uint32_t i = 0; i < count; i++) b[(k + i) * 8 + g] = values[i];
         }
     }

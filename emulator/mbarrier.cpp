@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of mbarrier.h. A phase ends when no arrival and no byte is missing; the bytes may be
-// negative in between, when a copy lands before it was announced.
+// Implementation of mbarrier.h. A phase ends when no arrival and no byte is missing; the bytes may
+// be negative in between, when a copy lands before it was announced.
 #include "mbarrier.h"
 #include "scheduler.h"
 #include "shared_memory.h"
@@ -13,7 +13,9 @@ namespace emu {
 
 constexpr int32_t MAX_PENDING_BYTES = (1 << 20) - 1;
 
-static uint64_t token(uint32_t address) { return 0xBA44BA44BA440000ull ^ (address & 0xffffff); }
+static uint64_t token(uint32_t address) {
+    return 0xBA44BA44BA440000ull ^ (address & 0xffffff);
+}
 
 static Mbarrier &find(Cta *c, uint32_t address, const char *what) {
     const uint8_t *memory = shared_pointer(c, address, 8, 8, what);
@@ -60,8 +62,8 @@ void mbarrier_invalidate(uint32_t address) {
     if (b.waiters.first || b.bytes) fail("MBAR", "mbarrier 0x%x invalidated while in use", address);
     b.valid = false;
     if (config.check_races)
-        check_shared(current->cta, shared_offset(address), 8, access_by_thread(current, ACCESS_WRITE),
-            current->clocks, "mbarrier.inval");
+        check_shared(current->cta, shared_offset(address), 8,
+            access_by_thread(current, ACCESS_WRITE), current->clocks, "mbarrier.inval");
 }
 
 static void settle(Mbarrier &b) {
@@ -117,8 +119,8 @@ Mbarrier &mbarrier_for_copy(Cta *c, uint32_t address, const char *what) {
     return b;
 }
 
-void mbarrier_complete(Mbarrier &b, uint32_t bytes, const Clocks &starter, uint32_t cluster,
-    Clock clock) {
+void mbarrier_complete(
+    Mbarrier &b, uint32_t bytes, const Clocks &starter, uint32_t cluster, Clock clock) {
     b.bytes -= static_cast<int32_t>(bytes);
     if (config.check_races) {
         Clocks landed = starter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// mbarriers: counting, phases, waiting, and what they order. Their state lives beside shared memory;
-// the 8 bytes hold a token, so that overwriting them is noticed.
+// mbarriers: counting, phases, waiting, and what they order. Their state lives beside shared
+// memory; the 8 bytes hold a token, so that overwriting them is noticed.
 #pragma once
 #include "machine.h"
 
@@ -18,7 +18,7 @@ void mbarrier_wait(uint32_t address, uint32_t parity);
 Mbarrier &mbarrier_for_copy(Cta *c, uint32_t address, const char *what);
 
 // A copy of that many bytes has landed; clocks: those of the thread that started it.
-void mbarrier_complete(Mbarrier &barrier, uint32_t bytes, const Clocks &starter, uint32_t cluster,
-    Clock clock);
+void mbarrier_complete(
+    Mbarrier &barrier, uint32_t bytes, const Clocks &starter, uint32_t cluster, Clock clock);
 
 } // namespace emu

@@ -24,9 +24,12 @@ static float float_of(uint32_t bits) {
 static float decode_e4m3(uint32_t code) {
     const int exponent = code >> 3 & 15, mantissa = code & 7;
     float magnitude;
-    if ((code & 127) == 127) magnitude = NAN;
-    else if (exponent) magnitude = std::ldexp(1.f + static_cast<float>(mantissa) / 8, exponent - 7);
-    else magnitude = std::ldexp(static_cast<float>(mantissa), -9);
+    if ((code & 127) == 127)
+        magnitude = NAN;
+    else if (exponent)
+        magnitude = std::ldexp(1.f + static_cast<float>(mantissa) / 8, exponent - 7);
+    else
+        magnitude = std::ldexp(static_cast<float>(mantissa), -9);
     return code >> 7 ? -magnitude : magnitude;
 }
 
@@ -56,7 +59,9 @@ uint8_t e4m3_from_f32(float value) {
     return static_cast<uint8_t>(sign | 0x7E);
 }
 
-float f32_from_bf16(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }
+float f32_from_bf16(uint16_t bits) {
+    return float_of(static_cast<uint32_t>(bits) << 16);
+}
 
 uint16_t bf16_from_f32(float value) {
     const uint32_t bits = bits_of(value);
@@ -64,6 +69,8 @@ uint16_t bf16_from_f32(float value) {
     return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-float tf32_from_f32(float value) { return float_of(bits_of(value) & 0xFFFFE000u); }
+float tf32_from_f32(float value) {
+    return float_of(bits_of(value) & 0xFFFFE000u);
+}
 
 } // namespace emu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of operand.h: the canonical layouts of the PTX ISA, as device/descriptor.cuh states
-// them. Checked against hardware by the conformance programs of tests/gpu.
+// Implementation of operand.h: the canonical layouts of the PTX ISA, as device/descriptor.cuh
+// states them. Checked against hardware by the conformance programs of tests/gpu.
 #include "operand.h"
 #include "number.h"
 #include "shared_memory.h"
@@ -32,9 +32,11 @@ Operand decode_operand(uint64_t d, OperandType type, bool mn_major) {
     const uint32_t tile = o.span * 8;
     const uint32_t inside = mn_major ? 0 : o.start & (o.span - 1); // advance along k
     if ((o.start - inside) % tile)
-        fail("DESC", "swizzled operand at 0x%x does not start on a %u-byte boundary", o.start, tile);
+        fail(
+            "DESC", "swizzled operand at 0x%x does not start on a %u-byte boundary", o.start, tile);
     if (!mn_major && inside + 32 > o.span)
-        fail("DESC", "operand at 0x%x: 32 bytes of k leave the %u-byte swizzle row", o.start, o.span);
+        fail("DESC", "operand at 0x%x: 32 bytes of k leave the %u-byte swizzle row", o.start,
+            o.span);
     return o;
 }
 
@@ -62,8 +64,8 @@ static uint32_t mn_major_piece(const Operand &o, uint32_t block, uint32_t k) {
     return swizzled(o, atom + k % 8 * o.span + block % per_span * 16);
 }
 
-void operand_pieces(const Operand &o, uint32_t first, uint32_t count,
-    std::vector<uint32_t> &addresses) {
+void operand_pieces(
+    const Operand &o, uint32_t first, uint32_t count, std::vector<uint32_t> &addresses) {
     addresses.clear();
     if (o.mn_major) {
         for (uint32_t block = first / 8; block < (first + count) / 8; block++)
@@ -107,8 +109,8 @@ void operand_load(const Cta *c, const Operand &o, uint32_t rows, bool k_outer, f
     operand_pieces(o, 0, rows, addresses);
     for (uint32_t i = 0; i < addresses.size(); i++) {
         float values[16];
-        const uint32_t count = decode_piece(o.type,
-            shared_pointer(c, addresses[i], 16, 16, "wgmma operand"), values);
+        const uint32_t count =
+            decode_piece(o.type, shared_pointer(c, addresses[i], 16, 16, "wgmma operand"), values);
         for (uint32_t j = 0; j < count; j++) {
             const uint32_t row = o.mn_major ? i / 16 * 8 + j : i / 2;
             const uint32_t k = o.mn_major ? i % 16 : i % 2 * count + j;

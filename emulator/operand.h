@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// wgmma operands in shared memory: where a descriptor says that each 16-byte piece lies, and what it
-// holds. A piece is 16 bytes of k of one row (K-major), or 8 elements of mn of one k (MN-major).
+// wgmma operands in shared memory: where a descriptor says that each 16-byte piece lies, and what
+// it holds. A piece is 16 bytes of k of one row (K-major), or 8 elements of mn of one k (MN-major).
 #pragma once
 #include "machine.h"
 
@@ -20,8 +20,8 @@ Operand decode_operand(uint64_t descriptor, OperandType type, bool mn_major);
 
 // Shared addresses of all pieces that rows [first, first + count) consist of, in an order that
 // operand_load understands. Rows count m or n.
-void operand_pieces(const Operand &operand, uint32_t first, uint32_t count,
-    std::vector<uint32_t> &addresses);
+void operand_pieces(
+    const Operand &operand, uint32_t first, uint32_t count, std::vector<uint32_t> &addresses);
 
 // out: [rows x k] if k_outer is false, [k x rows] if true
 void operand_load(const Cta *c, const Operand &operand, uint32_t rows, bool k_outer, float *out);

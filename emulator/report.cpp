@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of report.h and of fail(). A deadlock is reported by groups of threads that wait for
-// the same thing, with the state of that thing.
+// Implementation of report.h and of fail(). A deadlock is reported by groups of threads that wait
+// for the same thing, with the state of that thing.
 #include "report.h"
 
 #include <cstdarg>

@@ -39,8 +39,12 @@ void scheduler_reset(uint64_t seed) {
     just_ran = nullptr;
 }
 
-void note_progress() { polls = 0; }
-void make_ready(Thread *t) { ready.push_back(t); }
+void note_progress() {
+    polls = 0;
+}
+void make_ready(Thread *t) {
+    ready.push_back(t);
+}
 
 void block(WaitList &list, const char *what, uint32_t a, uint32_t b) {
     Thread *t = current;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Who runs next, and when asynchronous operations take effect. Primitives block the running thread,
-// wake others, and hand effects (a copy that lands, a product that completes) to an engine, which runs
-// them at once, after a random delay, or only when nothing else can run: the seed decides which.
+// wake others, and hand effects (a copy that lands, a product that completes) to an engine, which
+// runs them at once, after a random delay, or only when nothing else can run: the seed decides
+// which.
 #pragma once
 #include "machine.h"
 
@@ -12,7 +13,7 @@ namespace emu {
 
 void block(WaitList &list, const char *what, uint32_t a = 0, uint32_t b = 0);
 void wake(WaitList &list);
-void yield_poll(); // for a poll that found nothing: gives the others a turn, counts towards livelock
+void yield_poll(); // after a poll that found nothing; counts towards livelock
 void note_progress();
 uint64_t random_number();
 

@@ -14,7 +14,8 @@ Cta *cta_of(uint32_t address) {
     Cluster *cluster = current->cta->cluster;
     if (rank > cluster->ctas.size()) fail("BOUNDS", "cluster address 0x%x names no CTA", address);
     Cta *c = cluster->ctas[rank - 1].get();
-    if (c->exited) fail("EXITED", "access to shared memory of CTA rank %u, which has exited", rank - 1);
+    if (c->exited)
+        fail("EXITED", "access to shared memory of CTA rank %u, which has exited", rank - 1);
     return c;
 }
 
@@ -24,12 +25,12 @@ uint32_t peer_address(uint32_t address, uint32_t rank) {
     return (address & 0xffffff) | (rank + 1) << 24;
 }
 
-uint8_t *shared_pointer(const Cta *c, uint32_t address, uint32_t length, uint32_t alignment,
-    const char *what) {
+uint8_t *shared_pointer(
+    const Cta *c, uint32_t address, uint32_t length, uint32_t alignment, const char *what) {
     const uint32_t low = address & 0xffffff;
     if (low < SHARED_BASE || low - SHARED_BASE + length > c->shared_size)
-        fail("BOUNDS", "%s: shared address 0x%x + %u is outside [0x%x, 0x%x)", what, address, length,
-            SHARED_BASE, SHARED_BASE + c->shared_size);
+        fail("BOUNDS", "%s: shared address 0x%x + %u is outside [0x%x, 0x%x)", what, address,
+            length, SHARED_BASE, SHARED_BASE + c->shared_size);
     if (low % alignment)
         fail("ALIGN", "%s: shared address 0x%x is not %u-byte aligned", what, address, alignment);
     return c->shared + (low - SHARED_BASE);

@@ -13,9 +13,11 @@ Cta *cta_of(uint32_t address);
 uint32_t peer_address(uint32_t address, uint32_t rank);
 
 // Host pointer to `length` bytes of c's shared memory. Checks bounds and alignment only.
-uint8_t *shared_pointer(const Cta *c, uint32_t address, uint32_t length, uint32_t alignment,
-    const char *what);
-inline uint32_t shared_offset(uint32_t address) { return (address & 0xffffff) - SHARED_BASE; }
+uint8_t *shared_pointer(
+    const Cta *c, uint32_t address, uint32_t length, uint32_t alignment, const char *what);
+inline uint32_t shared_offset(uint32_t address) {
+    return (address & 0xffffff) - SHARED_BASE;
+}
 
 // Ordinary accesses by the running thread.
 void shared_load(void *value, uint32_t address, uint32_t bytes);

@@ -24,7 +24,9 @@ constexpr uint64_t GUARD = 0x57ac57ac57ac57acull;
 
 static std::vector<char *> unused;
 
-size_t stack_bytes() { return STACK_BYTES; }
+size_t stack_bytes() {
+    return STACK_BYTES;
+}
 
 static void map_slab() {
     void *slab = mmap(nullptr, SLAB_STACKS * STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -42,7 +44,9 @@ char *stack_take() {
     return stack;
 }
 
-void stack_give_back(char *stack) { unused.push_back(stack); }
+void stack_give_back(char *stack) {
+    unused.push_back(stack);
+}
 
 bool stack_overflowed(const char *stack) {
     return *reinterpret_cast<const uint64_t *>(stack) != GUARD;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of tensor_map.h: the rules of cuTensorMapEncodeTiled. Used by tests to make maps, and
-// by tma.cpp and tensor_map_edit.cpp.
+// Implementation of tensor_map.h: the rules of cuTensorMapEncodeTiled. Used by tests to make maps,
+// and by tma.cpp and tensor_map_edit.cpp.
 #include "tensor_map.h"
 #include "error.h"
 #include "global_memory.h"
@@ -81,7 +81,8 @@ dg_tensor_map_t encode_tensor_map(ElementType type, uint32_t rank, void *base,
 TensorMap decode_tensor_map(const dg_tensor_map_t *encoded, uint32_t rank) {
     TensorMap map;
     memcpy(&map, encoded, sizeof map);
-    if (map.magic != MAGIC || map.rank != rank) fail("TENSORMAP", "not a tensor map of rank %u", rank);
+    if (map.magic != MAGIC || map.rank != rank)
+        fail("TENSORMAP", "not a tensor map of rank %u", rank);
     return map;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensor maps: what cuTensorMapEncodeTiled makes, with the same rules, kept in the same 128 bytes. A
-// map names a tensor of rank 1 to 5 in global memory and the box that one copy moves.
+// Tensor maps: what cuTensorMapEncodeTiled makes, with the same rules, kept in the same 128 bytes.
+// A map names a tensor of rank 1 to 5 in global memory and the box that one copy moves.
 #pragma once
 #include "args/types.h"
 
@@ -59,14 +59,14 @@ void for_each_piece(const TensorMap &map, const int *coordinates, Visitor visit)
             row_offset += x * static_cast<int64_t>(map.stride[i]);
         }
         for (uint32_t o = 0; o < inner; o += 16) {
-            const int64_t first = static_cast<int64_t>(coordinates[0]) *
-                                      static_cast<int64_t>(map.stride[0]) +
-                                  o;
+            const int64_t first =
+                static_cast<int64_t>(coordinates[0]) * static_cast<int64_t>(map.stride[0]) + o;
             const int64_t low = first < 0 ? (first < -16 ? 16 : -first) : 0;
             const int64_t high = limit - first > 16 ? 16 : limit - first;
             const bool any = row_inside && low < high;
-            visit(BoxPiece{any ? map.base + row_offset + first : nullptr,
-                static_cast<uint32_t>(low), static_cast<uint32_t>(any ? high : low), r * inner + o});
+            visit(
+                BoxPiece{any ? map.base + row_offset + first : nullptr, static_cast<uint32_t>(low),
+                    static_cast<uint32_t>(any ? high : low), r * inner + o});
         }
     }
 }

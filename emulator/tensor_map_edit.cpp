@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of tensor_map_edit.h. A map that lives in writable global memory has a version, raised
-// by each publication; a thread may use it only after acquiring the current one.
+// Implementation of tensor_map_edit.h. A map that lives in writable global memory has a version,
+// raised by each publication; a thread may use it only after acquiring the current one.
 #include "tensor_map_edit.h"
 #include "global_memory.h"
 #include "shared_memory.h"
@@ -14,7 +14,9 @@ namespace emu {
 
 static std::unordered_map<const void *, Clock> versions; // of published maps
 
-void tensor_maps_reset() { versions.clear(); }
+void tensor_maps_reset() {
+    versions.clear();
+}
 
 template <class Change> static void edit(uint32_t address, Change change) {
     Cta *c = current->cta;
@@ -35,10 +37,10 @@ template <class Change> static void edit(uint32_t address, Change change) {
 }
 
 void tensormap_set_address(uint32_t address, const void *base) {
-    if (reinterpret_cast<uintptr_t>(base) % 16) fail("TENSORMAP", "address %p is not aligned", base);
-    edit(address, [base](TensorMap &map) {
-        map.base = static_cast<uint8_t *>(const_cast<void *>(base));
-    });
+    if (reinterpret_cast<uintptr_t>(base) % 16)
+        fail("TENSORMAP", "address %p is not aligned", base);
+    edit(address,
+        [base](TensorMap &map) { map.base = static_cast<uint8_t *>(const_cast<void *>(base)); });
 }
 
 void tensormap_set_extent(uint32_t address, uint32_t dimension, uint32_t extent) {
@@ -62,8 +64,9 @@ void tensormap_publish(dg_tensor_map_t *destination, uint32_t source) {
     uint64_t in[2] = {reinterpret_cast<uintptr_t>(destination), source};
     const uint8_t *from = shared_pointer(current->cta, source, 128, 128, "tensormap.cp_fenceproxy");
     const uintptr_t to = reinterpret_cast<uintptr_t>(destination);
-    if (to % 128) fail("ALIGN", "tensormap.cp_fenceproxy: %p is not 128-byte aligned",
-        static_cast<void *>(destination));
+    if (to % 128)
+        fail("ALIGN", "tensormap.cp_fenceproxy: %p is not 128-byte aligned",
+            static_cast<void *>(destination));
     // Each lane moves 4 of the 128 bytes.
     const uint32_t at = current->lane * 4;
     uint32_t word;
@@ -91,7 +94,8 @@ void tensormap_check_use(const dg_tensor_map_t *map, Access access, const char *
     if (mine == current->maps_acquired.end() || mine->second != version->second)
         fail("TENSORMAP", "%s uses a map published by a kernel without tensormap_acquire since",
             what);
-    // The tensor-map proxy has its own fence, checked above: of the accesses only the order matters.
+    // The tensor-map proxy has its own fence, checked above: of the accesses only the order
+    // matters.
     access.flags = ACCESS_READ;
     global_access_by(map, 128, access, current->clocks, what);
 }

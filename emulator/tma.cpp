@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of tma.h on top of bulk.h: a box is visited in 16-byte pieces, each of which goes to
-// its swizzled place; what lies outside the tensor is zero on the way in and skipped on the way out.
+// Implementation of tma.h on top of bulk.h: a box is visited in 16-byte pieces, each of which goes
+// to its swizzled place; what lies outside the tensor is zero on the way in and skipped on the way
+// out.
 #include "tma.h"
 #include "bulk.h"
 #include "global_memory.h"
@@ -33,7 +34,8 @@ static void check_pieces(const TensorMap &map, const Coordinates &at, Access acc
     const Clocks &clocks, const char *what) {
     for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
         if (piece.inside)
-            global_access_by(piece.inside + piece.low, piece.high - piece.low, access, clocks, what);
+            global_access_by(
+                piece.inside + piece.low, piece.high - piece.low, access, clocks, what);
     });
 }
 
@@ -41,8 +43,7 @@ static void load_into(Cta *d, uint32_t destination, const TensorMap &map, const 
     for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
         uint8_t *to = d->shared + shared_offset(swizzled(destination + piece.offset, map.swizzle));
         memset(to, 0, 16);
-        if (piece.inside)
-            memcpy(to + piece.low, piece.inside + piece.low, piece.high - piece.low);
+        if (piece.inside) memcpy(to + piece.low, piece.inside + piece.low, piece.high - piece.low);
     });
 }
 
@@ -121,8 +122,8 @@ static void add_bf16(uint8_t *to, const uint8_t *from) {
     memcpy(to, &sum, 2);
 }
 
-void tma_reduce_add(const dg_tensor_map_t *map, uint32_t source, uint32_t rank,
-    const int *coordinates) {
+void tma_reduce_add(
+    const dg_tensor_map_t *map, uint32_t source, uint32_t rank, const int *coordinates) {
     start_box_store(map, source, rank, coordinates, "TMA reduce",
         [](const TensorMap &m, uint8_t *to, const uint8_t *from, uint32_t bytes) {
             const uint32_t size = element_size(m.type);

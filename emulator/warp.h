@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a warp does together. All collectives go through warp_exchange: each lane brings a few words,
-// the last lane to arrive computes every lane's result. Lanes that meet in different collectives, or
-// never meet, are an error or a deadlock.
+// What a warp does together. All collectives go through warp_exchange: each lane brings a few
+// words, the last lane to arrive computes every lane's result. Lanes that meet in different
+// collectives, or never meet, are an error or a deadlock.
 #pragma once
 #include "machine.h"
 

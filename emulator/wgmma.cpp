@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Implementation of wgmma.h. The 128 threads of a warpgroup issue the same sequence of operations at
-// their own pace; an operation starts when the last of them has issued it, and operations execute in
-// order, each as one delayed effect.
+// Implementation of wgmma.h. The 128 threads of a warpgroup issue the same sequence of operations
+// at their own pace; an operation starts when the last of them has issued it, and operations
+// execute in order, each as one delayed effect.
 #include "wgmma.h"
 #include "operand.h"
 #include "product.h"
@@ -34,11 +34,14 @@ static uint32_t fragment_place(uint32_t t, uint32_t j, uint32_t width) {
     return row * width + j / 4 * 8 + t % 4 * 2 + (j & 1);
 }
 
-static Warpgroup &my_warpgroup() { return current->cta->warpgroups[current->warp / 4]; }
+static Warpgroup &my_warpgroup() {
+    return current->cta->warpgroups[current->warp / 4];
+}
 
 // ---- execution
 
-// out: [64 x k]; register r of thread t holds row t/4 (+8 for r & 1), bytes of k 4*(t%4) (+16 for r & 2)
+// out: [64 x k]; register r of thread t holds row t/4 (+8 for r & 1), bytes of k 4*(t%4) (+16 for r
+// & 2)
 static void load_registers(const WgmmaOperation &op, float *out) {
     const uint32_t depth = k_of(op.type), per_register = depth / 8;
     for (uint32_t t = 0; t < 128; t++)
@@ -76,8 +79,10 @@ static void execute_front(const Cta *c, Warpgroup &group) {
     const uint32_t depth = k_of(op->type);
     std::vector<float> a(64 * depth), b(op->width * depth);
     check_registers(*op);
-    if (op->a_in_registers) load_registers(*op, a.data());
-    else operand_load(c, decode_operand(op->a, op->type, op->a_mn_major), 64, false, a.data());
+    if (op->a_in_registers)
+        load_registers(*op, a.data());
+    else
+        operand_load(c, decode_operand(op->a, op->type, op->a_mn_major), 64, false, a.data());
     operand_load(c, decode_operand(op->b, op->type, op->b_mn_major), op->width, true, b.data());
     Accumulator &accumulator = *op->accumulator;
     if (!op->accumulate) std::fill(accumulator.tile.begin(), accumulator.tile.end(), 0.f);
@@ -107,8 +112,8 @@ static void check_same(const WgmmaOperation &op, const WgmmaOperation &mine) {
 }
 
 // The operation number `index` of the warpgroup, created by the first thread to issue it.
-static WgmmaOperation &find_or_create(Warpgroup &group, const WgmmaOperation &mine, uint32_t index,
-    const float *d) {
+static WgmmaOperation &find_or_create(
+    Warpgroup &group, const WgmmaOperation &mine, uint32_t index, const float *d) {
     if (index == group.queue.size()) {
         auto op = std::make_shared<WgmmaOperation>(mine);
         for (const auto &live : group.live)
@@ -147,7 +152,8 @@ static void check_pieces(Cta *c, const Operand &operand, uint32_t first, uint32_
     for (const uint32_t address : addresses) {
         shared_pointer(c, address, 16, 16, what);
         if (config.check_races)
-            check_shared(c, shared_offset(address), 16, access, current->clocks, what, true, record);
+            check_shared(
+                c, shared_offset(address), 16, access, current->clocks, what, true, record);
     }
 }
 
@@ -212,9 +218,13 @@ void wgmma_registers(float *d, uint32_t width, OperandType type, const uint32_t 
 
 // ---- ordering
 
-void wgmma_fence() { current->wgmma_fenced = true; }
+void wgmma_fence() {
+    current->wgmma_fenced = true;
+}
 
-void wgmma_commit() { current->wgmma_groups.push_back(current->wgmma_issued); }
+void wgmma_commit() {
+    current->wgmma_groups.push_back(current->wgmma_issued);
+}
 
 void wgmma_wait(uint32_t groups) {
     Thread *t = current;
@@ -223,8 +233,8 @@ void wgmma_wait(uint32_t groups) {
     if (t->wgmma_groups.size() <= groups) return;
     const size_t done = t->wgmma_groups.size() - groups;
     const uint32_t target = t->wgmma_groups[done - 1];
-    t->wgmma_groups.erase(t->wgmma_groups.begin(),
-        t->wgmma_groups.begin() + static_cast<std::ptrdiff_t>(done));
+    t->wgmma_groups.erase(
+        t->wgmma_groups.begin(), t->wgmma_groups.begin() + static_cast<std::ptrdiff_t>(done));
     while (group.first < target) block(group.waiters, "wgmma_wait", group.first, target);
     t->wgmma_done = target;
     raise_clock(t, agent_of_wgmma(t->cta, t->warp), target);

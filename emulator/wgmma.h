@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// wgmma: asynchronous products of a warpgroup, its fence, commit and wait. While products are in flight
-// the accumulator registers hold a poison, so that a premature read shows and a write is caught.
+// wgmma: asynchronous products of a warpgroup, its fence, commit and wait. While products are in
+// flight the accumulator registers hold a poison, so that a premature read shows and a write is
+// caught.
 #pragma once
 #include "machine.h"
 

@@ -5,13 +5,14 @@
     gen_wgmma.py ptx      > kernels' version, inline PTX
     gen_wgmma.py emulated > emulator's version, calls into the emulator
 
-The instruction has its tile width in its name and up to 128 accumulator operands, so these 32 widths
-times 10 kinds are the one family of primitives that is not written by hand. Both versions come from the
-one table below, so they cannot drift apart. The build runs this; the text is not kept in the tree."""
+The instruction has its tile width in its name and up to 128 accumulator operands, so these 32
+widths times 10 kinds are the one family of primitives that is not written by hand. Both versions
+come from the one table below, so they cannot drift apart. The build runs this; the text is not kept
+in the tree."""
 import sys
 from textwrap import wrap
 
-# name, PTX types, k per instruction, A in registers, (A, B) transposed or None where the type has no choice
+# name, PTX types, k per instruction, A in registers, (A, B) transposed (None: no choice)
 KINDS = [
     ("e4m3", "e4m3.e4m3", 32, False, None),
     ("e4m3_rs", "e4m3.e4m3", 32, True, None),
@@ -30,15 +31,16 @@ HEAD = """/* SPDX-License-Identifier: MIT
  *
  * Made by tools/gen_wgmma.py {world}; included by device/wgmma.cuh. wgmma_<kind>_n<width>(d, a, b,
  * accumulate): d [64 x width] f32 = a [64 x k] x b [width x k] (+ d where accumulate is not 0).
- * d: [width / 2] registers; lane l of warp w holds rows 16*w + l/4 (+8 for d[i] with i & 2), columns
- * 8*(i/4) + 2*(l%4) + i%2. a: descriptor, or in the _rs forms [4] registers; b: descriptor. */
+ * d: [width / 2] registers; lane l of warp w holds rows 16*w + l/4 (+8 for d[i] with i & 2),
+ * columns 8*(i/4) + 2*(l%4) + i%2. a: descriptor, or in the _rs forms [4] registers; b: descriptor.
+ */
 #pragma once
 """
 
 
 
 def ptx_operands(width):
-    """Two macros shared by all kinds of this width: the register list in the text, and the operands."""
+    """Two macros for all kinds of this width: the register list in the text, and the operands."""
     count = width // 2
     numbers = wrap("{" + ", ".join(f"%{i}" for i in range(count)) + "}", 88)
     text = " \\\n".join(f'    "{line} "' for line in numbers)
@@ -58,10 +60,11 @@ def ptx_function(kind, width):
         a_type = "const uint32_t *a"
     else:
         a, a_operands, a_type = f"%{first}", '"l"(a)', "uint64_t a"
+    arguments = f"float *d, {a_type}, uint64_t b, int accumulate"
     tail = "1, 1"
     if transposed is not None:
         tail += f", {transposed[1]}" if from_registers else f", {transposed[0]}, {transposed[1]}"
-    return (f"DEVICE void wgmma_{name}_n{width}(float *d, {a_type}, uint64_t b, int accumulate) {{\n"
+    return (f"DEVICE void wgmma_{name}_n{width}({arguments}) {{\n"
             f'    asm volatile("{{.reg .pred p; setp.ne.b32 p, %{flag}, 0;\\n"\n'
             f'                 "wgmma.mma_async.sync.aligned.m64n{width}k{k}.f32.{types} "\n'
             f'                 REGISTERS_{width} ", {a}, %{b}, p, {tail};}}"\n'
@@ -73,11 +76,12 @@ def emulated_function(kind, width):
     name, types, _, from_registers, transposed = kind
     a_mn, b_mn = (bool(t) for t in transposed or (0, 0))
     a_type = "const uint32_t *a" if from_registers else "uint64_t a"
+    arguments = f"float *d, {a_type}, uint64_t b, int accumulate"
     call = "wgmma_registers" if from_registers else "wgmma_shared"
     flags = [] if from_registers else [a_mn]
     flags = "".join(f", {str(f).lower()}" for f in flags + [b_mn])
     kind_name = types.split(".")[0].upper()
-    return (f"DEVICE void wgmma_{name}_n{width}(float *d, {a_type}, uint64_t b, int accumulate) {{\n"
+    return (f"DEVICE void wgmma_{name}_n{width}({arguments}) {{\n"
             f"    emu::{call}(d, {width}, emu::OperandType::{kind_name}, a, b, "
             f"accumulate != 0{flags});\n}}\n")
 

@@ -10,8 +10,12 @@ DEVICE void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
     emu::mbarrier_init(barrier, arrivals);
 }
 
-DEVICE void mbarrier_invalidate(uint32_t barrier) { emu::mbarrier_invalidate(barrier); }
-DEVICE void mbarrier_arrive(uint32_t barrier) { emu::mbarrier_arrive(barrier, 1, 0); }
+DEVICE void mbarrier_invalidate(uint32_t barrier) {
+    emu::mbarrier_invalidate(barrier);
+}
+DEVICE void mbarrier_arrive(uint32_t barrier) {
+    emu::mbarrier_arrive(barrier, 1, 0);
+}
 
 DEVICE void mbarrier_arrive_peer(uint32_t barrier, uint32_t rank) {
     emu::mbarrier_arrive(emu::peer_address(barrier, rank), 1, 0);

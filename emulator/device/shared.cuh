@@ -26,7 +26,9 @@ DEVICE void st_shared_u32(uint32_t address, uint32_t value) {
     emu::shared_store(address, &value, 4);
 }
 
-DEVICE void st_shared_f32(uint32_t address, float value) { emu::shared_store(address, &value, 4); }
+DEVICE void st_shared_f32(uint32_t address, float value) {
+    emu::shared_store(address, &value, 4);
+}
 
 DEVICE void st_shared_x4(uint32_t address, const uint32_t *values) {
     emu::shared_store(address, values, 16);
@@ -42,7 +44,9 @@ DEVICE uint32_t ld_peer_u32(uint32_t mapped) {
     return value;
 }
 
-DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) { emu::shared_store(mapped, &value, 4); }
+DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {
+    emu::shared_store(mapped, &value, 4);
+}
 
 DEVICE void st_async_u32(uint32_t mapped, uint32_t value, uint32_t mapped_barrier) {
     emu::store_async(mapped, value, mapped_barrier);

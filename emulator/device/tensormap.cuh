@@ -23,4 +23,6 @@ DEVICE void tensormap_publish(dg_tensor_map_t *destination, uint32_t map) {
     emu::tensormap_publish(destination, map);
 }
 
-DEVICE void tensormap_acquire(const dg_tensor_map_t *map) { emu::tensormap_acquire(map); }
+DEVICE void tensormap_acquire(const dg_tensor_map_t *map) {
+    emu::tensormap_acquire(map);
+}

@@ -5,14 +5,14 @@
 #include "device/language.cuh"
 #include "tma.h"
 
-DEVICE void tma_load_2d(uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x,
-    int y) {
+DEVICE void tma_load_2d(
+    uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x, int y) {
     const int at[2] = {x, y};
     emu::tma_load(destination, map, barrier, 2, at, 0);
 }
 
-DEVICE void tma_load_3d(uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x,
-    int y, int z) {
+DEVICE void tma_load_3d(
+    uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x, int y, int z) {
     const int at[3] = {x, y, z};
     emu::tma_load(destination, map, barrier, 3, at, 0);
 }

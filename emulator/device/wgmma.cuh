@@ -11,10 +11,16 @@
 #endif
 
 #define WGMMA_PASTE(kind, n) wgmma_##kind##_n##n
-#define WGMMA(kind, n) WGMMA_PASTE(kind, n)
+#define WGMMA(kind, n, ...) WGMMA_PASTE(kind, n)(__VA_ARGS__)
 
-DEVICE void wgmma_fence(void) { emu::wgmma_fence(); }
-DEVICE void wgmma_commit(void) { emu::wgmma_commit(); }
-template <int N> DEVICE void wgmma_wait(void) { emu::wgmma_wait(N); }
+DEVICE void wgmma_fence(void) {
+    emu::wgmma_fence();
+}
+DEVICE void wgmma_commit(void) {
+    emu::wgmma_commit();
+}
+template <int N> DEVICE void wgmma_wait(void) {
+    emu::wgmma_wait(N);
+}
 
 #include "device/wgmma_shapes.cuh"

@@ -38,6 +38,13 @@ typedef struct dg_sm90_fp8_gemm_block_args {
     int32_t reserved[7];
 } dg_sm90_fp8_gemm_block_args_t;
 
+/* Dynamic shared memory of a specialisation: ring, output chunks, scale slots, barriers. */
+#define DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(                                                       \
+    block_m, block_n, stages, math_groups, store_n, store_buffers)                                 \
+    ((stages) * ((block_m) + (block_n)) * 128 +                                                    \
+        (math_groups)*4 * (store_buffers)*16 * (store_n)*2 + 2 * (stages) * ((block_m)*4 + 32) +   \
+        (stages)*16)
+
 DG_STATIC_ASSERT(sizeof(dg_sm90_fp8_gemm_block_args_t) == 576, "host and device must agree");
 
 #endif

@@ -26,8 +26,8 @@ typedef unsigned long uint64_t;
 #    define DG_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-/* What cuTensorMapEncodeTiled fills and the TMA unit reads; the emulator keeps its own fields in the
- * same 128 bytes. 64-byte alignment is what the hardware asks for. */
+/* What cuTensorMapEncodeTiled fills and the TMA unit reads; the emulator keeps its own fields in
+ * the same 128 bytes. 64-byte alignment is what the hardware asks for. */
 typedef struct dg_tensor_map {
     DG_ALIGNED(64) uint64_t opaque[16];
 } dg_tensor_map_t;

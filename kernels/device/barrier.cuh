@@ -5,8 +5,12 @@
 #pragma once
 #include "device/language.cuh"
 
-DEVICE void warp_sync(void) { __syncwarp(); }
-DEVICE void cta_sync(void) { __syncthreads(); }
+DEVICE void warp_sync(void) {
+    __syncwarp();
+}
+DEVICE void cta_sync(void) {
+    __syncthreads();
+}
 
 /* threads: how many take part, a multiple of 32; bar_arrive counts without waiting */
 DEVICE void bar_sync(uint32_t id, uint32_t threads) {
@@ -36,9 +40,11 @@ DEVICE void cluster_sync(void) {
     cluster_wait();
 }
 
-/* Waits until the grids this one depends on are complete and their writes visible. Before it, nothing
- * they touch may be read or written. */
-DEVICE void dependency_wait(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/* Waits until the grids this one depends on are complete and their writes visible. Before it,
+ * nothing they touch may be read or written. */
+DEVICE void dependency_wait(void) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 
 /* Lets the dependent grid start once every CTA of this one has said so or ended. */
 DEVICE void dependents_launch(void) {

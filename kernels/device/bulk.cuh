@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bulk copies without a tensor map (contiguous bytes, multiples of 16), and the bulk groups in which
- * a thread collects its stores. A group is read-complete when shared memory may be reused, complete
- * when global memory holds the data. */
+ * Bulk copies without a tensor map (contiguous bytes, multiples of 16), and the bulk groups in
+ * which a thread collects its stores. A group is read-complete when shared memory may be reused,
+ * complete when global memory holds the data. */
 #pragma once
 #include "device/language.cuh"
 
@@ -30,15 +30,17 @@ DEVICE void bulk_reduce_add_f32(float *destination, uint32_t source, uint32_t by
 }
 
 /* shared -> shared of a peer; destination and barrier are addresses given by peer_address */
-DEVICE void bulk_copy_peer(uint32_t mapped_destination, uint32_t source, uint32_t bytes,
-    uint32_t mapped_barrier) {
+DEVICE void bulk_copy_peer(
+    uint32_t mapped_destination, uint32_t source, uint32_t bytes, uint32_t mapped_barrier) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], "
                  "[%1], %2, [%3];" ::"r"(mapped_destination),
                  "r"(source), "r"(bytes), "r"(mapped_barrier)
                  : "memory");
 }
 
-DEVICE void bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+DEVICE void bulk_commit(void) {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 
 /* At most N of this thread's groups still read shared memory. */
 template <int N> DEVICE void bulk_wait_read(void) {

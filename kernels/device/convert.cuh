@@ -4,8 +4,12 @@
 #pragma once
 #include "device/language.cuh"
 
-DEVICE float f32_from_bits(uint32_t bits) { return __uint_as_float(bits); }
-DEVICE uint32_t bits_from_f32(float value) { return __float_as_uint(value); }
+DEVICE float f32_from_bits(uint32_t bits) {
+    return __uint_as_float(bits);
+}
+DEVICE uint32_t bits_from_f32(float value) {
+    return __float_as_uint(value);
+}
 
 /* two bf16 in one register, `low` in the low half */
 DEVICE uint32_t pack_bf16(float low, float high) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fences. Ordinary accesses and the asynchronous engines (TMA, wgmma) see memory through different
- * proxies: what a thread stores is not theirs until a proxy fence, executed after the store and before
- * the barrier that passes the data on. */
+ * proxies: what a thread stores is not theirs until a proxy fence, executed after the store and
+ * before the barrier that passes the data on. */
 #pragma once
 #include "device/global.cuh"
 
@@ -12,7 +12,9 @@ DEVICE void fence_mbarrier_init(void) {
 }
 
 /* Shared memory written by this thread (or ordered before it) becomes visible to TMA and wgmma. */
-DEVICE void fence_proxy_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void fence_proxy_async(void) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 /* The same for global memory, for TMA loads of what ordinary stores wrote. */
 DEVICE void fence_proxy_async_global(void) {
@@ -21,7 +23,10 @@ DEVICE void fence_proxy_async_global(void) {
 
 /* Turns relaxed flag accesses around it into release and acquire. */
 DEVICE void fence_acq_rel(memory_scope scope) {
-    if (scope == SCOPE_CTA) asm volatile("fence.acq_rel.cta;" ::: "memory");
-    else if (scope == SCOPE_GPU) asm volatile("fence.acq_rel.gpu;" ::: "memory");
-    else asm volatile("fence.acq_rel.sys;" ::: "memory");
+    if (scope == SCOPE_CTA)
+        asm volatile("fence.acq_rel.cta;" ::: "memory");
+    else if (scope == SCOPE_GPU)
+        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    else
+        asm volatile("fence.acq_rel.sys;" ::: "memory");
 }

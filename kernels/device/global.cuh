@@ -22,7 +22,9 @@ DEVICE float ld_global_f32(const float *address) {
 }
 
 /* For data nobody writes while the kernel runs: may be cached and moved by the compiler. */
-DEVICE float ld_constant_f32(const float *address) { return __ldg(address); }
+DEVICE float ld_constant_f32(const float *address) {
+    return __ldg(address);
+}
 
 /* values: [4], 16 bytes from a 16-byte aligned address */
 DEVICE void ld_global_x4(uint32_t *values, const void *address) {
@@ -58,13 +60,19 @@ DEVICE void st_global_x4(void *address, const uint32_t *values) {
 DEVICE uint32_t ld_flag(const uint32_t *address, memory_order order, memory_scope scope) {
     uint32_t value;
     if (order == ORDER_RELAXED) {
-        if (scope == SCOPE_CTA) LOAD_FLAG("relaxed.cta");
-        else if (scope == SCOPE_GPU) LOAD_FLAG("relaxed.gpu");
-        else LOAD_FLAG("relaxed.sys");
+        if (scope == SCOPE_CTA)
+            LOAD_FLAG("relaxed.cta");
+        else if (scope == SCOPE_GPU)
+            LOAD_FLAG("relaxed.gpu");
+        else
+            LOAD_FLAG("relaxed.sys");
     } else {
-        if (scope == SCOPE_CTA) LOAD_FLAG("acquire.cta");
-        else if (scope == SCOPE_GPU) LOAD_FLAG("acquire.gpu");
-        else LOAD_FLAG("acquire.sys");
+        if (scope == SCOPE_CTA)
+            LOAD_FLAG("acquire.cta");
+        else if (scope == SCOPE_GPU)
+            LOAD_FLAG("acquire.gpu");
+        else
+            LOAD_FLAG("acquire.sys");
     }
     return value;
 }
@@ -76,13 +84,19 @@ DEVICE uint32_t ld_flag(const uint32_t *address, memory_order order, memory_scop
 /* order is ORDER_RELAXED or ORDER_RELEASE. */
 DEVICE void st_flag(uint32_t *address, uint32_t value, memory_order order, memory_scope scope) {
     if (order == ORDER_RELAXED) {
-        if (scope == SCOPE_CTA) STORE_FLAG("relaxed.cta");
-        else if (scope == SCOPE_GPU) STORE_FLAG("relaxed.gpu");
-        else STORE_FLAG("relaxed.sys");
+        if (scope == SCOPE_CTA)
+            STORE_FLAG("relaxed.cta");
+        else if (scope == SCOPE_GPU)
+            STORE_FLAG("relaxed.gpu");
+        else
+            STORE_FLAG("relaxed.sys");
     } else {
-        if (scope == SCOPE_CTA) STORE_FLAG("release.cta");
-        else if (scope == SCOPE_GPU) STORE_FLAG("release.gpu");
-        else STORE_FLAG("release.sys");
+        if (scope == SCOPE_CTA)
+            STORE_FLAG("release.cta");
+        else if (scope == SCOPE_GPU)
+            STORE_FLAG("release.gpu");
+        else
+            STORE_FLAG("release.sys");
     }
 }
 #undef STORE_FLAG
@@ -94,19 +108,26 @@ DEVICE void st_flag(uint32_t *address, uint32_t value, memory_order order, memor
                  : "memory")
 #define ADD_IN_SCOPE(order_word)                                                                   \
     do {                                                                                           \
-        if (scope == SCOPE_CTA) ADD(order_word ".cta");                                            \
-        else if (scope == SCOPE_GPU) ADD(order_word ".gpu");                                       \
-        else ADD(order_word ".sys");                                                               \
+        if (scope == SCOPE_CTA)                                                                    \
+            ADD(order_word ".cta");                                                                \
+        else if (scope == SCOPE_GPU)                                                               \
+            ADD(order_word ".gpu");                                                                \
+        else                                                                                       \
+            ADD(order_word ".sys");                                                                \
     } while (0)
 
 /* Adds and returns what was there before. */
-DEVICE uint32_t atomic_add_u32(uint32_t *address, uint32_t value, memory_order order,
-    memory_scope scope) {
+DEVICE uint32_t atomic_add_u32(
+    uint32_t *address, uint32_t value, memory_order order, memory_scope scope) {
     uint32_t old;
-    if (order == ORDER_RELAXED) ADD_IN_SCOPE("relaxed");
-    else if (order == ORDER_ACQUIRE) ADD_IN_SCOPE("acquire");
-    else if (order == ORDER_RELEASE) ADD_IN_SCOPE("release");
-    else ADD_IN_SCOPE("acq_rel");
+    if (order == ORDER_RELAXED)
+        ADD_IN_SCOPE("relaxed");
+    else if (order == ORDER_ACQUIRE)
+        ADD_IN_SCOPE("acquire");
+    else if (order == ORDER_RELEASE)
+        ADD_IN_SCOPE("release");
+    else
+        ADD_IN_SCOPE("acq_rel");
     return old;
 }
 #undef ADD_IN_SCOPE

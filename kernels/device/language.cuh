@@ -26,19 +26,33 @@ DEVICE uint32_t shared_base(void) {
     return (uint32_t)__cvta_generic_to_shared(dynamic_shared_memory);
 }
 
-DEVICE uint32_t thread_index(void) { return threadIdx.x; }
-DEVICE uint32_t block_index(void) { return blockIdx.x; }
-DEVICE uint32_t block_count(void) { return gridDim.x; }
-DEVICE uint32_t lane_index(void) { return threadIdx.x & 31; }
+DEVICE uint32_t thread_index(void) {
+    return threadIdx.x;
+}
+DEVICE uint32_t block_index(void) {
+    return blockIdx.x;
+}
+DEVICE uint32_t block_count(void) {
+    return gridDim.x;
+}
+DEVICE uint32_t lane_index(void) {
+    return threadIdx.x & 31;
+}
 /* The shuffle tells the compiler that the value is the same in all lanes of a warp. */
-DEVICE uint32_t warp_index(void) { return __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0); }
+DEVICE uint32_t warp_index(void) {
+    return __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
+}
 
 /* Stops the grid with an error; used where going on would hang or write in the wrong place. */
-DEVICE void trap(void) { asm volatile("trap;"); }
+DEVICE void trap(void) {
+    asm volatile("trap;");
+}
 
 /* Keeps the compiler from moving reads and writes of this register across the point where it
  * stands: around wgmma the registers change behind the compiler's back. */
-DEVICE void pin_f32(float &value) { asm volatile("" : "+f"(value)::"memory"); }
+DEVICE void pin_f32(float &value) {
+    asm volatile("" : "+f"(value)::"memory");
+}
 
 DEVICE void pin_f32_array(float *values, int count) {
     UNROLL

@@ -20,9 +20,9 @@ DEVICE void mbarrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the barrier that CTA `rank` of the cluster keeps at the same address. Plain arrive, not
- * .release.cluster: that form costs a memory barrier per arrival, measured at 1.4 to 1.7 times the
- * run time of a multicast GEMM. */
+/* Arrives at the barrier that CTA `rank` of the cluster keeps at the same address. Plain arrive,
+ * not .release.cluster: that form costs a memory barrier per arrival, measured at 1.4 to 1.7 times
+ * the run time of a multicast GEMM. */
 DEVICE void mbarrier_arrive_peer(uint32_t barrier, uint32_t rank) {
     asm volatile("{.reg .b32 peer;\n"
                  "mapa.shared::cluster.u32 peer, %0, %1;\n"
@@ -39,12 +39,13 @@ DEVICE void mbarrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
 
 /* Announces bytes without arriving. */
 DEVICE void mbarrier_expect(uint32_t barrier, uint32_t bytes) {
-    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes)
+        : "memory");
 }
 
-/* One look: is the phase of this parity over? The hardware may hold the thread for a bounded time. */
+/* One look: is the phase of this parity over? The hardware may hold the thread for a bounded time.
+ * */
 DEVICE bool mbarrier_test(uint32_t barrier, uint32_t parity) {
     uint32_t done;
     asm volatile("{.reg .pred p;\n"

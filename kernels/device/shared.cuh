@@ -59,8 +59,8 @@ DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {
 
 /* A store to a peer that reports its 4 bytes to the peer's mbarrier when it has landed. */
 DEVICE void st_async_u32(uint32_t mapped, uint32_t value, uint32_t mapped_barrier) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
-                     mapped),
-                 "r"(value), "r"(mapped_barrier)
-                 : "memory");
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(mapped),
+        "r"(value), "r"(mapped_barrier)
+        : "memory");
 }

@@ -27,10 +27,10 @@ template <int DIMENSION> DEVICE void tensormap_set_extent(uint32_t map, uint32_t
 
 /* Bytes from one index of dimension DIMENSION to the next; DIMENSION >= 1. */
 template <int DIMENSION> DEVICE void tensormap_set_stride(uint32_t map, uint64_t bytes) {
-    asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], %1, %2;" ::"r"(
-                     map),
-                 "n"(DIMENSION - 1), "l"(bytes)
-                 : "memory");
+    asm volatile(
+        "tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], %1, %2;" ::"r"(map),
+        "n"(DIMENSION - 1), "l"(bytes)
+        : "memory");
 }
 
 /* Copies the edited map to global memory and releases it to the tensor-map proxy; all 32 lanes. */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensor copies by the TMA unit, started by one thread. Coordinates count elements, fastest dimension
- * first, and may be negative or past the end: loads give zeros there, stores write nothing. A load
- * reports the bytes of the whole box to its mbarrier, clipped or not. Stores are collected in bulk
- * groups (device/bulk.cuh). Destinations and sources in shared memory are 128-byte aligned. */
+ * Tensor copies by the TMA unit, started by one thread. Coordinates count elements, fastest
+ * dimension first, and may be negative or past the end: loads give zeros there, stores write
+ * nothing. A load reports the bytes of the whole box to its mbarrier, clipped or not. Stores are
+ * collected in bulk groups (device/bulk.cuh). Destinations and sources in shared memory are
+ * 128-byte aligned. */
 #pragma once
 #include "device/language.cuh"
 
-DEVICE void tma_load_2d(uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x,
-    int y) {
+DEVICE void tma_load_2d(
+    uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x, int y) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4}], [%2];" ::"r"(destination),
                  "l"(map), "r"(barrier), "r"(x), "r"(y)
                  : "memory");
 }
 
-DEVICE void tma_load_3d(uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x,
-    int y, int z) {
+DEVICE void tma_load_3d(
+    uint32_t destination, const dg_tensor_map_t *map, uint32_t barrier, int x, int y, int z) {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(destination),
                  "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)

@@ -32,7 +32,9 @@ DEVICE float shuffle_xor_f32(float value, uint32_t mask) {
     return __shfl_xor_sync(0xffffffffu, value, (int)mask);
 }
 
-DEVICE uint32_t warp_ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
+DEVICE uint32_t warp_ballot(bool predicate) {
+    return __ballot_sync(0xffffffffu, predicate);
+}
 
 /* Gives registers of the warpgroup back, or takes some; inc waits until they are free. The sum over
  * warpgroups must fit 65536 registers / 128 threads, or inc waits for ever. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * FP8 GEMM for Hopper: d[m, n] = sum over blocks of 128 k of scale_a[m] * scale_b[n / 128] * (a x b),
- * BF16 out; persistent, warp specialised, optionally in clusters of two. Parameters and specialisation
- * macros: args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside give zero,
- * stores outside are clipped.
+ * FP8 GEMM for Hopper: d[m, n] = sum over blocks of 128 k of scale_a[m] * scale_b[n / 128] * (a x
+ * b), BF16 out; persistent, warp specialised, optionally in clusters of two. Parameters and
+ * specialisation macros: args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside
+ * give zero, stores outside are clipped.
  *
- * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store, each warp for itself. In the last
- * warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b; the other two idle.
+ * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store, each warp for itself. In the
+ * last warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b; the other two
+ * idle.
  *
  * Shared memory, from a 1024-byte aligned base:
  *
@@ -17,13 +18,13 @@
  *   SCALE_B  2 * STAGES  x [8] words: scale of column group 0..6, tile coordinates
  *   full, empty: STAGES mbarriers each
  *
- * Scale slots are twice as many as stages, slot = stage + STAGES * parity. So a stage is handed back
- * as soon as its products are done, and its scales stay readable until the block STAGES later.
+ * Scale slots are twice as many as stages, slot = stage + STAGES * parity. So a stage is handed
+ * back as soon as its products are done, and its scales stay readable until the block STAGES later.
  *
  * What costs time is not the promotion itself but whatever else stands between "my products are
  * done" and "my next products are issued". Therefore scales are read and multiplied, and the next
- * descriptors prepared, while the products run; after them the stage is handed back, the next full barrier
- * is looked at once, and only then are the products promoted. */
+ * descriptors prepared, while the products run; after them the stage is handed back, the next full
+ * barrier is looked at once, and only then are the products promoted. */
 #include "args/gemm.h"
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
@@ -44,8 +45,7 @@
 
 /* Columns that surely share one scale of b, how many such groups a tile has, and how many rows of
  * scale_b it can touch. */
-#define GROUP_N                                                                                    \
-    (BLOCK_N % 128 == 0 ? 128 : BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : 16)
+#define GROUP_N (BLOCK_N % 128 == 0 ? 128 : BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : 16)
 #define GROUPS (BLOCK_N / GROUP_N)
 #define SCALE_ROWS ((128 - GROUP_N + BLOCK_N - 1) / 128 + 1)
 
@@ -55,9 +55,10 @@
 #define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
 #define MATH_WARPS (MATH_GROUPS * 4)
 #define THREADS (MATH_GROUPS * 128 + 128)
-/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share. */
+/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
+ * which is already the most a thread can have when there are only two. */
 #define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : MATH_GROUPS == 2 ? 232 : 240)
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
 
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES (BLOCK_N * 128)
@@ -77,6 +78,9 @@
 static_assert(GROUPS <= COORDINATES, "a scale slot has room for seven column groups");
 static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
 static_assert(BLOCK_N % STORE_N == 0 && (STORE_N == 64 || STORE_N == 32), "output chunks");
+static_assert(SHARED_BYTES == DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(
+                                  BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS, STORE_N, STORE_BUFFERS),
+    "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
 /* A place in the ring: stage, and parity of the number of times round. */
@@ -89,9 +93,15 @@ DEVICE place_t next_place(place_t p) {
     return {wraps ? 0 : p.stage + 1, wraps ? p.parity ^ 1 : p.parity};
 }
 
-DEVICE uint32_t full_barrier(place_t p) { return shared_base() + AT_FULL + p.stage * 8; }
-DEVICE uint32_t empty_barrier(place_t p) { return shared_base() + AT_EMPTY + p.stage * 8; }
-DEVICE uint32_t scale_slot(place_t p) { return p.stage + p.parity * STAGES; }
+DEVICE uint32_t full_barrier(place_t p) {
+    return shared_base() + AT_FULL + p.stage * 8;
+}
+DEVICE uint32_t empty_barrier(place_t p) {
+    return shared_base() + AT_EMPTY + p.stage * 8;
+}
+DEVICE uint32_t scale_slot(place_t p) {
+    return p.stage + p.parity * STAGES;
+}
 DEVICE uint32_t scale_a_at(place_t p) {
     return shared_base() + AT_SCALE_A + scale_slot(p) * SCALE_A_BYTES;
 }
@@ -99,22 +109,27 @@ DEVICE uint32_t scale_b_at(place_t p) {
     return shared_base() + AT_SCALE_B + scale_slot(p) * SCALE_B_BYTES;
 }
 
-/* The CTA's tile of unit t of the raster. Bands of `band` tiles in m, m fastest inside a band, so that
- * the tiles in flight form a rough square and share operands in L2. */
+/* The CTA's tile of unit t of the raster. Bands of `band` tiles in m, m fastest inside a band, so
+ * that the tiles in flight form a rough square and share operands in L2. */
 typedef struct tile {
     int m, n;
 } tile_t;
 
 DEVICE tile_t find_tile(const dg_sm90_fp8_gemm_block_args_t *args, int t) {
     const int per_band = args->band * args->tiles_n, band = t / per_band, r = t - band * per_band;
-    const int left = args->tiles_m - band * args->band, height = left < args->band ? left : args->band;
+    const int left = args->tiles_m - band * args->band,
+              height = left < args->band ? left : args->band;
     const int n = r / height, m = band * args->band + r - n * height;
     const int rank = (int)cluster_rank();
     return {CLUSTER_M == 2 ? m * 2 + rank : m, CLUSTER_N == 2 ? n * 2 + rank : n};
 }
 
-DEVICE int first_unit(void) { return (int)block_index() / CLUSTER; }
-DEVICE int unit_step(void) { return (int)block_count() / CLUSTER; }
+DEVICE int first_unit(void) {
+    return (int)block_index() / CLUSTER;
+}
+DEVICE int unit_step(void) {
+    return (int)block_count() / CLUSTER;
+}
 DEVICE int unit_count(const dg_sm90_fp8_gemm_block_args_t *args) {
     return args->tiles_m * args->tiles_n;
 }
@@ -135,19 +150,21 @@ DEVICE void load_tiles(const dg_sm90_fp8_gemm_block_args_t *args) {
             if (SHARE == DG_SHARE_A)
                 tma_load_2d_multicast(a + rank * (A_BYTES / 2), &args->a, full, k * 128,
                     row + (int)rank * (BLOCK_M / 2), 3);
-            else tma_load_2d(a, &args->a, full, k * 128, row);
+            else
+                tma_load_2d(a, &args->a, full, k * 128, row);
             if (SHARE == DG_SHARE_B)
                 tma_load_2d_multicast(b + rank * (B_BYTES / 2), &args->b, full, k * 128,
                     column + (int)rank * (BLOCK_N / 2), 3);
-            else tma_load_2d(b, &args->b, full, k * 128, column);
+            else
+                tma_load_2d(b, &args->b, full, k * 128, column);
             tma_load_2d(scale_a_at(p), &args->scale_a, full, row, k);
             p = next_place(p);
         }
     }
 }
 
-/* Lane l fetches the scales of block k + l for every row of scale_b that a tile at column tile n can
- * touch. scales: [SCALE_ROWS] */
+/* Lane l fetches the scales of block k + l for every row of scale_b that a tile at column tile n
+ * can touch. scales: [SCALE_ROWS] */
 DEVICE void fetch_scales(float *scales, const dg_sm90_fp8_gemm_block_args_t *args, int n, int k) {
     const int block = k + (int)lane_index();
     UNROLL
@@ -160,9 +177,9 @@ DEVICE void fetch_scales(float *scales, const dg_sm90_fp8_gemm_block_args_t *arg
     }
 }
 
-/* One warp: writes the scales of b and the tile's coordinates, stage after stage, so that math warps
- * neither divide nor wait for global memory. 32 blocks are fetched at a time, the next 32 while these
- * are handed out. */
+/* One warp: writes the scales of b and the tile's coordinates, stage after stage, so that math
+ * warps neither divide nor wait for global memory. 32 blocks are fetched at a time, the next 32
+ * while these are handed out. */
 DEVICE void load_scales(const dg_sm90_fp8_gemm_block_args_t *args) {
     const uint32_t lane = lane_index();
     float scales[SCALE_ROWS], coming[SCALE_ROWS];
@@ -193,7 +210,8 @@ DEVICE void load_scales(const dg_sm90_fp8_gemm_block_args_t *args) {
             if (lane == COORDINATES)
                 value = f32_from_bits((uint32_t)tile.m << 16 | (uint32_t)tile.n);
             mbarrier_wait(empty_barrier(p), p.parity ^ 1);
-            if (lane < GROUPS || lane == COORDINATES) st_shared_f32(scale_b_at(p) + lane * 4, value);
+            if (lane < GROUPS || lane == COORDINATES)
+                st_shared_f32(scale_b_at(p) + lane * 4, value);
             warp_sync();
             if (lane == 0) mbarrier_arrive(full_barrier(p));
             p = next_place(p);
@@ -212,7 +230,7 @@ DEVICE void start_products(float *products, uint32_t a, uint32_t b) {
     wgmma_fence();
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
-        WGMMA(e4m3, BLOCK_N)(products, descriptor_from_low_k128(a + i * 2),
+        WGMMA(e4m3, BLOCK_N, products, descriptor_from_low_k128(a + i * 2),
             descriptor_from_low_k128(b + i * 2), i > 0);
     wgmma_commit();
     pin_f32_array(products, BLOCK_N / 2);
@@ -237,8 +255,8 @@ DEVICE void promote(float *sums, const float *products, const float *upper, cons
     pin_f32_array(sums, BLOCK_N / 2);
 }
 
-/* Hands a stage back to every CTA that writes into it. The warp's lanes have read their scales of the
- * block STAGES earlier by now; warp_sync makes that formal. */
+/* Hands a stage back to every CTA that writes into it. The warp's lanes have read their scales of
+ * the block STAGES earlier by now; warp_sync makes that formal. */
 DEVICE void release(place_t p) {
     warp_sync();
     if (CLUSTER == 1) {
@@ -248,8 +266,8 @@ DEVICE void release(place_t p) {
     }
 }
 
-/* Stores a warp's 16 rows of one sub-tile: chunk by chunk to BF16, into swizzled shared memory, and one
- * TMA store, which clips at the edges. sums: [BLOCK_N / 2]; buffer: the chunk to fill next. */
+/* Stores a warp's 16 rows of one sub-tile: chunk by chunk to BF16, into swizzled shared memory, and
+ * one TMA store, which clips at the edges. sums: [BLOCK_N / 2]; buffer: the chunk to fill next. */
 DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const float *sums, int row,
     int column, uint32_t chunks, uint32_t buffer) {
     const uint32_t lane = lane_index();
@@ -278,11 +296,12 @@ DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const floa
     return buffer;
 }
 
-/* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of d. */
+/* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
+ * d. */
 DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
     const uint32_t base = shared_base(), lane = lane_index(), warp = warp_index();
     const uint32_t group = warp / 4, warp_row = group * 64 * WARP_ROWS + warp % 4 * 16;
-    const uint32_t my_row = (warp_row + lane / 4) * 4; /* offset of my first scale; +8 rows: other */
+    const uint32_t my_row = (warp_row + lane / 4) * 4; /* bytes to my first scale of a */
     const uint32_t a_first = descriptor_low_k128(base + group * WARP_ROWS * 64 * 128);
     const uint32_t b_first = descriptor_low_k128(base + AT_B);
     const uint32_t chunks = base + AT_CHUNKS + warp * STORE_BUFFERS * CHUNK_BYTES;
@@ -295,9 +314,8 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
         uint32_t coordinates_at = scale_b;
         float sums[WARP_ROWS][BLOCK_N / 2];
         UNROLL
-        for (int j = 0; j < WARP_ROWS; j++)
-            UNROLL
-            for (int i = 0; i < BLOCK_N / 2; i++) sums[j][i] = 0.f;
+        for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++)
+            sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
 
         mbarrier_wait(full_barrier(p), p.parity);
         UNROLL_BY(UNROLL_K)
@@ -323,7 +341,8 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
                 finish_products(products);
                 if (j == WARP_ROWS - 1) {
                     release(p);
-                    if (k < args->k_blocks - 1) ready = mbarrier_test(full_barrier(next), next.parity);
+                    if (k < args->k_blocks - 1)
+                        ready = mbarrier_test(full_barrier(next), next.parity);
                 }
                 promote(sums[j], products, upper, lower);
                 if (!ready) mbarrier_wait(full_barrier(next), next.parity);
@@ -362,11 +381,11 @@ KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_a
     dependency_wait();
 
     if (warp >= MATH_WARPS) {
-        setmaxnreg_dec<LOAD_REGISTERS>();
+        if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
         if (warp == MATH_WARPS && lane_index() == 0) load_tiles(&args);
         if (warp == MATH_WARPS + 1) load_scales(&args);
     } else {
-        setmaxnreg_inc<MATH_REGISTERS>();
+        if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
         multiply(&args);
     }
     /* Nobody leaves while the other CTA may still signal its barriers or write its memory. */

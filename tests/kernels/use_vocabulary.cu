@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uses every primitive once, so that a compiler and ptxas see all of their text. Built for sm_90a by
- * the tests of kernels/CMakeLists.txt with nvcc and NVRTC; never run. */
+ * Uses every primitive once, so that a compiler and ptxas see all of their text. Built for sm_90a
+ * by the tests of kernels/CMakeLists.txt with nvcc and NVRTC; never run. */
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/convert.cuh"
@@ -16,8 +16,9 @@
 #include "device/tma.cuh"
 #include "device/warp.cuh"
 
-KERNEL(128) use_memory(KERNEL_PARAMETER dg_tensor_map_t map, dg_tensor_map_t *ring, uint32_t *flags,
-    float *out) {
+KERNEL(128)
+use_memory(
+    KERNEL_PARAMETER dg_tensor_map_t map, dg_tensor_map_t *ring, uint32_t *flags, float *out) {
     const uint32_t base = shared_base(), lane = lane_index();
     uint32_t v[4], sum = 0;
     mbarrier_init(base, 1);
@@ -83,8 +84,10 @@ KERNEL(256) use_warp(float *out) {
     const uint32_t base = shared_base(), lane = lane_index(), row = base + lane * 16;
     uint32_t a[4] = {lane, 1, 2, 3}, b[2] = {4, 5};
     float d[4] = {0, 1, 2, 3};
-    if (warp_index() < 4) setmaxnreg_dec<40>();
-    else setmaxnreg_inc<232>();
+    if (warp_index() < 4)
+        setmaxnreg_dec<40>();
+    else
+        setmaxnreg_inc<232>();
     stmatrix_x4(row, a);
     stmatrix_x4_trans(row, a);
     stmatrix_x2(row, a);
@@ -105,9 +108,8 @@ KERNEL(256) use_warp(float *out) {
     pin_f32(d[2]);
     pin_f32_array(d, 4);
     const uint32_t packed = pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(f);
-    st_global_u32(out + thread_index(), packed + swizzle_128(lane) + swizzle_64(lane) +
-                                            swizzle_32(lane) +
-                                            (uint32_t)make_descriptor_k128(base) +
-                                            (uint32_t)make_descriptor(base, 16, 512,
-                                                DESCRIPTOR_SWIZZLE_64));
+    st_global_u32(
+        out + thread_index(), packed + swizzle_128(lane) + swizzle_64(lane) + swizzle_32(lane) +
+                                  (uint32_t)make_descriptor_k128(base) +
+                                  (uint32_t)make_descriptor(base, 16, 512, DESCRIPTOR_SWIZZLE_64));
 }

@@ -14,6 +14,6 @@ for width in WIDTHS:
           "    const uint64_t s = make_descriptor_k128(shared_base());\n    UNROLL\n"
           f"    for (int i = 0; i < {width // 2}; i++) d[i] = 0.f;\n    wgmma_fence();")
     for name, _, _, from_registers, _ in KINDS:
-        print(f"    WGMMA({name}, {width})(d, {'a' if from_registers else 's'}, s, 1);")
+        print(f"    WGMMA({name}, {width}, d, {'a' if from_registers else 's'}, s, 1);")
     print("    wgmma_commit();\n    wgmma_wait<0>();\n    UNROLL\n"
           f"    for (int i = 0; i < {width // 2}; i++) out[thread_index() + i * 128] = d[i];\n}}\n")
