@@ -21,6 +21,7 @@ static std::deque<Thread *> ready;
 static std::vector<Effect> effects;
 static uint64_t ticks, next_due, random_state, polls, seed_in_use;
 constexpr uint64_t NEVER = ~0ull;
+constexpr uint64_t POLLS_BEFORE_EFFECT = 500;
 
 uint64_t random_number() {
     random_state ^= random_state << 13;
@@ -145,6 +146,8 @@ static Thread *take_ready() {
 bool run_one_step() {
     just_ran = nullptr;
     while (next_due <= ticks) run_earliest_effect();
+    // Polling threads never let the machine fall idle, so the longest delay must end some time.
+    if (polls > POLLS_BEFORE_EFFECT && !effects.empty()) run_earliest_effect();
     if (ready.empty()) {
         if (effects.empty()) return false;
         run_earliest_effect();

@@ -14,7 +14,7 @@
 
 namespace emu {
 
-constexpr uint32_t POISON = 0x7fc0dead; // a NaN that arithmetic does not produce
+constexpr uint32_t POISON = 0x7fa0dead; // a signalling NaN: any arithmetic on it changes its bits
 
 static float poison() {
     float value;

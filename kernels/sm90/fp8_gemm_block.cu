@@ -182,7 +182,7 @@ DEVICE void fetch_scales(float *scales, const dg_sm90_fp8_gemm_block_args_t *arg
  * while these are handed out. */
 DEVICE void load_scales(const dg_sm90_fp8_gemm_block_args_t *args) {
     const uint32_t lane = lane_index();
-    float scales[SCALE_ROWS], coming[SCALE_ROWS];
+    float scales[SCALE_ROWS], coming[SCALE_ROWS] = {};
     int t = first_unit(), k = 0;
     if (t >= unit_count(args)) return;
     tile_t tile = find_tile(args, t);

@@ -17,6 +17,10 @@
 #include <string.h>
 #include <time.h>
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static CUtensorMap encode(const conform_map_t *m, CUdeviceptr base) {
     CUtensorMap none;
     memset(&none, 0, sizeof none);
@@ -56,10 +60,9 @@ static void run_case(const conform_case_t *c, const char *cubin, uint32_t *outpu
     CHECK_GPU(gpu.cuMemFree_call(ring));
 }
 
-static FILE *open_golden(const char *folder) {
-    char path[1024], device[200], date[32];
+static void start_golden(const char *path) {
+    char device[200], date[32];
     const time_t now = time(NULL);
-    snprintf(path, sizeof path, "%s/sm90_primitives.txt", folder);
     FILE *file = fopen(path, "w");
     if (!file) {
         perror(path);
@@ -68,35 +71,73 @@ static FILE *open_golden(const char *folder) {
     gpu_describe(device, sizeof device);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     golden_write_head(file, device, date, CONFORM_DIGEST);
-    return file;
+    fclose(file);
+}
+
+/* Writes or compares one case; true if all is well. */
+static bool do_case(const conform_case_t *c, const char *cubin, const char *golden, bool compare) {
+    char text[200] = "";
+    bool good = true;
+    uint32_t *output = malloc(c->words * sizeof *output);
+    if (!output) exit(1);
+    run_case(c, cubin, output);
+    if (compare) {
+        good = golden_compare(golden, c, output, text, sizeof text);
+    } else {
+        FILE *file = fopen(golden, "a");
+        if (!file) exit(1);
+        golden_write_case(file, c, output);
+        fclose(file);
+    }
+    printf("%s %s%s%s\n", good ? "ok   " : "FAIL ", c->name, good ? "" : ": ", text);
+    free(output);
+    return good;
+}
+
+/* What the child that runs the cases tells its parent, in shared memory. */
+typedef struct progress {
+    size_t next; /* the case being run */
+    int failed;
+} progress_t;
+
+/* A program that traps takes its CUDA context with it. So cases run in a child, and after a trap
+ * another child goes on behind the case that failed. */
+static int run_child(progress_t *progress, const char *cubin, const char *golden, bool compare) {
+    fflush(stdout);
+    const pid_t child = fork();
+    int status = 0;
+    if (child) return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 1;
+    if (!gpu_open()) exit(GPU_SKIPPED);
+    if (progress->next == 0 && !compare) start_golden(golden);
+    for (; progress->next < conform_case_count; progress->next++) {
+        progress->failed += !do_case(&conform_cases[progress->next], cubin, golden, compare);
+        fflush(stdout);
+    }
+    exit(0);
 }
 
 int main(int argc, char **argv) {
+    char path[1024];
     if (argc < 3) {
         printf("usage: conformance PROGRAMS.cubin OUT_FOLDER | - GOLDEN_FILE\n");
         return 2;
     }
-    if (!gpu_open()) return GPU_SKIPPED;
-    FILE *file = argc == 3 ? open_golden(argv[2]) : NULL;
-    int failed = 0;
-    for (size_t i = 0; i < conform_case_count; i++) {
-        const conform_case_t *c = &conform_cases[i];
-        uint32_t *output = malloc(c->words * sizeof *output);
-        if (!output) return 1;
-        run_case(c, argv[1], output);
-        if (file) {
-            golden_write_case(file, c, output);
-            printf("wrote %s\n", c->name);
-        } else {
-            char text[200];
-            const bool same = golden_compare(argv[3], c, output, text, sizeof text);
-            printf("%s %s%s%s\n", same ? "ok   " : "FAIL ", c->name, same ? "" : ": ",
-                same ? "" : text);
-            failed += !same;
-        }
-        fflush(stdout);
-        free(output);
+    const bool compare = argc > 3;
+    if (compare)
+        snprintf(path, sizeof path, "%s", argv[3]);
+    else
+        snprintf(path, sizeof path, "%s/sm90_primitives.txt", argv[2]);
+    progress_t *progress =
+        mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED) return 1;
+    while (progress->next < conform_case_count) {
+        const int code = run_child(progress, argv[1], path, compare);
+        if (code == GPU_SKIPPED) return GPU_SKIPPED;
+        if (progress->next == conform_case_count) break;
+        printf("FAIL  %s: its process ended\n", conform_cases[progress->next].name);
+        progress->failed++;
+        progress->next++;
     }
-    if (file) fclose(file);
-    return failed != 0;
+    printf("%d failed\n", progress->failed);
+    return progress->failed != 0;
 }
