@@ -162,7 +162,8 @@ static void check_codes(const cast_case_t *test, const ref_cast_t *want, const d
             const uint8_t *at =
                 (const uint8_t *)data->data + row * data->stride[0] + column * data->stride[1];
             const int64_t index = test->pack_first ? i : j;
-            const uint8_t got = test->fp4 ? (*at >> (index % 2 * 4)) & 15 : *at;
+            const unsigned nibble = ((unsigned)*at >> (index % 2 * 4)) & 15U;
+            const uint8_t got = (uint8_t)(test->fp4 ? nibble : *at);
             const uint8_t need = want->code[i * n + j];
             const bool both_nan = !test->fp4 && (got & 0x7F) == 0x7F && (need & 0x7F) == 0x7F;
             if (got != need && !both_nan) {
