@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What a dense FP8 call costs in Python beyond the same call through the C API.
 
-A small product on one thread, factors ready, best of many rounds. The C call is timed through ctypes
-with its arguments made beforehand, less what ctypes needs for a function that does nothing.
+A small product on one thread, factors ready, best of many rounds. The C call is timed through
+ctypes with its arguments made beforehand, less what ctypes needs for a function that does nothing.
 
 Usage: PYTHONPATH=build/release/python bench/python_overhead.py build/release/src/libdeep_gemm.so
 Prints microseconds for each framework that is installed.
@@ -23,8 +23,9 @@ E4M3, F32 = 1, 5
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("dtype", ctypes.c_int32),
-                ("rank", ctypes.c_int32), ("shape", ctypes.c_int64 * 4), ("stride", ctypes.c_int64 * 4)]
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2),
+                ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("shape", ctypes.c_int64 * 4),
+                ("stride", ctypes.c_int64 * 4)]
 
 
 class Operand(ctypes.Structure):
@@ -50,7 +51,8 @@ def best(call, calls=2000, rounds=60):
 def main():
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((mn, K)).astype(ml_dtypes.float8_e4m3fn) for mn in (M, N))
-    sa, sb, d = np.ones((M, 1), np.float32), np.ones((1, 1), np.float32), np.empty((M, N), np.float32)
+    sa, sb = np.ones((M, 1), np.float32), np.ones((1, 1), np.float32)
+    d = np.empty((M, N), np.float32)
     library = ctypes.CDLL(sys.argv[1])
     args = GemmArgs(ctypes.sizeof(GemmArgs), Operand(tensor(a, E4M3), tensor(sa, F32), 1, 128),
                     Operand(tensor(b, E4M3), tensor(sb, F32), 128, 128), Tensor(), tensor(d, F32))

@@ -50,7 +50,8 @@ class MixtureOfExperts(nn.Module):
         y = self.down(functional.relu(self.up(x[tokens], sizes)), sizes)
         y = y * (gates / gates.sum(-1, keepdim=True)).flatten()[order, None]
         share = sizes / sizes.sum()
-        return torch.zeros_like(x).index_add(0, tokens, y), EXPERTS * (share * chances.mean(0)).sum()
+        imbalance = EXPERTS * (share * chances.mean(0)).sum()
+        return torch.zeros_like(x).index_add(0, tokens, y), imbalance
 
 
 class Classifier(nn.Module):

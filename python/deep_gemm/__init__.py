@@ -26,7 +26,7 @@ from .scale_layout import *
 from .runtime import *
 from .utils import *
 
-# The release whose API this is, then our own version: gates that ask for >= 2.6 see what they expect.
+# The release whose API this is, then our own version: gates that ask for >= 2.6 are content.
 __version__ = "2.6.1+c." + _native.version()
 
 if "torch" in sys.modules:

@@ -56,7 +56,7 @@ def m_grouped_gemm_fp8_fp8_bf16_nt_masked(lhs, rhs, out, masked_m, expected_m):
 
 
 def wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out):
-    """out += lhs rhs^T in float32; factors 1 x 128 on both sides, [mn, k / 128] or [k / 128, mn]."""
+    """out += lhs rhs^T in float32; factors 1 x 128 of both, [mn, k / 128] or [k / 128, mn]."""
     from .gemm import fp8_fp4_gemm_nt
     fp8_fp4_gemm_nt(_rows_first(lhs), _rows_first(rhs), out, c=out, recipe=(1, 1, 128))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Every function as an operator, torch.ops.deep_gemm.NAME, for torch.compile and torch.export.
 
-Imported when torch is there as deep_gemm is imported, or when a graph is traced first. In eager code
-the Python functions do not come through here: the dispatcher costs more than the call. Operators
-take operands in pieces (values, factors); the schemas say what is written: d, never c. Whether c and
-d are one tensor changes no result, so functionalisation may copy either.
+Imported when torch is there as deep_gemm is imported, or when a graph is traced first. In eager
+code the Python functions do not come through here: the dispatcher costs more than the call.
+Operators take operands in pieces (values, factors); the schemas say what is written: d, never c.
+Whether c and d are one tensor changes no result, so functionalisation may copy either.
 """
 import torch
 
@@ -48,8 +48,8 @@ def _product_schemas():
 _CAST = "Tensor x, bool use_ue8m0, int gran_k=128"
 _PACKED = "bool use_packed_ue8m0=False"
 
-# Functions that return new tensors. Their own code serves fake tensors too: it allocates the results,
-# and the extension leaves tensors without memory alone.
+# Functions that return new tensors. Their own code serves fake tensors too: it allocates the
+# results, and the extension leaves tensors without memory alone.
 _FUNCTIONS = {
     math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
     math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
@@ -86,7 +86,7 @@ def _unpack(function, paired):
 
 
 def _by_keyword(function, schema_names):
-    """`function` called with all but the operands by keyword: schemas leave out what does nothing."""
+    """`function` with all but the operands by keyword: schemas leave out what does nothing."""
     def run(a, b, d, *rest, **keywords):
         keywords.update(zip(schema_names, rest))
         if keywords.get("recipe", 0) is None and function.__name__.startswith("k_grouped_fp8"):

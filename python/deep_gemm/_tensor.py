@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the package needs of a tensor's framework: results to allocate, element types to reinterpret.
+"""What the package needs of a tensor's framework: results to allocate, bytes to reinterpret.
 
 torch and numpy (with ml_dtypes for FP8 and BF16) are served; nothing is imported before a tensor of
 that framework turns up. All memory comes from the framework's own allocator.
@@ -31,7 +31,7 @@ def _numpy_dtype(name):
 def _require_numpy(x):
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(x, numpy.ndarray):
-        raise TypeError(f"cannot make a result like a {type(x)}: pass a torch tensor or numpy array")
+        raise TypeError(f"cannot make a result like a {type(x)}: pass a tensor of torch or numpy")
     return numpy
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """M-grouped products: rows of a belong to groups (experts), each with its own matrix of b.
 
-`grouped_layout` is int32 or int64 on the tensors' device. Without a flag it holds one group for each
-row, negative for a row of padding; groups may have any size and any order. Other forms:
+`grouped_layout` is int32 or int64 on the tensors' device. Without a flag it holds one group for
+each row, negative for a row of padding; groups may have any size and any order. Other forms:
     use_psum_layout=True     [G] ends of the groups' rows; each group starts at the end before it,
                              rounded up to get_mk_alignment_for_contiguous_layout()
     layout="offsets"         [G] ends, groups back to back

@@ -9,8 +9,8 @@ memory; this file finds it out from their shapes (m and n are known from d):
             both fit, `tn` means tokens first; `nt` means tokens first if the rows are contiguous
             and [m, sum k] if stride(0) is 1
 
-Factors are [rows, m] or [m, rows], rows being the sum of ceil(k_g / gran_k): the axis that is not m;
-where both fit, [m, rows] for `nt` and [rows, m] for `tn`.
+Factors are [rows, m] or [m, rows], rows being the sum of ceil(k_g / gran_k): the axis that is not
+m; where both fit, [m, rows] for `nt` and [rows, m] for `tn`.
 """
 from . import _native
 from ._compat import accepts_old_keywords
@@ -55,7 +55,8 @@ def _operand(name, operand, mn, mn_name, gran_k, nt):
     """(data, scale, form, scale is [mn, rows], gran_k, gather) as the extension wants it."""
     data, scale = operand if isinstance(operand, (tuple, list)) else (operand, None)
     description = _native.describe(data, "operand")
-    if description is NotImplemented:
+    if description is NotImplemented or (
+            scale is not None and _native.describe(scale, "scale") is NotImplemented):
         return None
     form = _find_form(name, *description, mn, mn_name, nt)
     return (data, scale, form, _scale_is_mn_first(scale, mn, nt), gran_k, None)
@@ -85,8 +86,8 @@ def _k_grouped(a, b, d, c, groups, gran_k, nt):
 
 
 def _fp8(name, nt, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout):
-    if tracing() or _k_grouped(a, b, d, c, k_groups(grouped_layout, ks_cpu, layout, use_psum_layout),
-                               _gran_k(recipe), nt) is NotImplemented:
+    groups = k_groups(grouped_layout, ks_cpu, layout, use_psum_layout)
+    if tracing() or _k_grouped(a, b, d, c, groups, _gran_k(recipe), nt) is NotImplemented:
         from . import _ops
         _ops.call(name, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout=layout)
 
@@ -101,11 +102,11 @@ def k_grouped_fp8_gemm_nt_contiguous(
               module's text says; factors float32 or int32 (four UE8M0 of one group a word), or None
     d         output bfloat16 or float32: [G, m, n]; [m, n] for the sum over groups; or a list of G
               matrices [m, n]
-    ks_cpu    tokens of each group as integers; may be None or []: then grouped_layout decides alone.
+    ks_cpu    tokens of each group as integers; may be None or []: grouped_layout decides alone.
               Beside grouped_layout only its sum is looked at, so [sum, 0, 0, ..] will do
     grouped_layout   int32 or int64 [G]: sizes; with use_psum_layout=True ends of groups that start
-              on multiples of get_mk_alignment_for_contiguous_layout(); with layout="offsets" ends of
-              groups back to back. None: ks_cpu decides
+              on multiples of get_mk_alignment_for_contiguous_layout(); with layout="offsets" ends
+              of groups back to back. None: ks_cpu decides
     c         as d, may be d itself: the product is added. None: d is overwritten, an empty group
               gives zeros
     recipe    (1, 1, gran_k)
@@ -142,8 +143,8 @@ def k_grouped_bf16_gemm_tn_contiguous(
     """
     a = a[0] if isinstance(a, (tuple, list)) else a
     b = b[0] if isinstance(b, (tuple, list)) else b
-    if tracing() or _k_grouped(a, b, d, c, k_groups(grouped_layout, ks_cpu, layout, use_psum_layout),
-                               _gran_k(recipe), False) is NotImplemented:
+    groups = k_groups(grouped_layout, ks_cpu, layout, use_psum_layout)
+    if tracing() or _k_grouped(a, b, d, c, groups, _gran_k(recipe), False) is NotImplemented:
         from . import _ops
         _ops.call("k_grouped_bf16_gemm_tn_contiguous", a, b, d, ks_cpu, grouped_layout, c,
                   use_psum_layout, layout=layout)

@@ -8,7 +8,8 @@ __all__ = [
     "set_batch_invariant", "get_batch_invariant", "set_ignore_compile_dims",
     "set_block_size_multiple_of", "set_mk_alignment_for_contiguous_layout",
     "get_mk_alignment_for_contiguous_layout", "get_theoretical_mk_alignment_for_contiguous_layout",
-    "set_compile_mode", "get_best_gemm_config_key", "get_compile_mode", "set_num_threads", "get_num_threads", "get_environment",
+    "set_compile_mode", "get_compile_mode", "get_best_gemm_config_key", "set_num_threads",
+    "get_num_threads", "get_environment",
     "use_deterministic_algorithms", "get_m_alignment_for_contiguous_layout",
     "get_k_alignment_for_contiguous_layout",
 ]
@@ -105,10 +106,10 @@ _MMA_TYPES = ("fp8", "bf16", "bf16_fp32")
 
 
 def get_best_gemm_config_key(gemm_type, mma, m, n, k, num_groups):
-    """What tells the kernels for such products apart, as a tuple of integers: equal keys, one kernel.
+    """What tells the kernels for such products apart, as integers: equal keys, one kernel.
 
-    gemm_type is "Normal", "MGroupedContiguous" or "MGroupedMasked", mma "fp8", "bf16" or "bf16_fp32".
-    The CPU has one kernel for all shapes.
+    gemm_type is "Normal", "MGroupedContiguous" or "MGroupedMasked"; mma is "fp8", "bf16" or
+    "bf16_fp32". The CPU has one kernel for all shapes.
     """
     if gemm_type not in _GEMM_TYPES or mma not in _MMA_TYPES:
         raise _native.ArgumentError(f"gemm_type: {gemm_type!r} with mma {mma!r}, expected one of "

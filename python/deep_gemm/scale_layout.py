@@ -3,7 +3,7 @@
 
 Every product reads factors in any strides, so nothing here has to be called to get a right result.
 These functions make the layouts that other programs expect: MN-major (a column of factors lies
-together, its length rounded up to 16 bytes) and packed UE8M0 (int32, four exponents along k a word).
+together, its length rounded up to 16 bytes) and packed UE8M0 (int32, four exponents a word).
 """
 from . import _groups, _native
 from ._native import ArgumentError
@@ -68,7 +68,7 @@ def transform_sf_pair_into_required_layout(sfa, sfb, m, n, k, recipe=None, recip
         gran_m, gran_n, gran_k = recipe or (1, 1 if _is_packed(sfb) else 128, 128)
         recipe_a, recipe_b = (gran_m, gran_k), (gran_n, gran_k)
     elif recipe is not None or recipe_a is None or recipe_b is None:
-        raise ArgumentError("recipe: expected either recipe alone, or recipe_a and recipe_b together")
+        raise ArgumentError("recipe: expected recipe alone, or recipe_a and recipe_b together")
     sfa = _transform(sfa, m, k, *recipe_a, num_groups_a, disable_ue8m0_cast, None)
     sfb = _transform(sfb, n, k, *recipe_b, num_groups_b, disable_ue8m0_cast, None)
     return sfa, sfb, recipe_a[1], recipe_b[1]
@@ -89,8 +89,8 @@ def get_mn_major_tma_aligned_tensor(sf):
 def get_mn_major_tma_aligned_packed_ue8m0_tensor(sf, psum_layout=None):
     """int32 [.., mn, ceil(kb / 4)], MN-major: the exponents of four float32 factors a word.
 
-    sf must hold powers of two (or zero), else ValueError names the first that is not. Bytes past the
-    last block and the rows of padding are zero. With psum_layout, rows between groups become zero.
+    sf must hold powers of two (or zero), else ValueError names one that is not. Bytes past the last
+    block and the rows of padding are zero. With psum_layout, rows between groups become zero.
     """
     *groups, mn, blocks = sf.shape
     words, aligned = (blocks + 3) // 4, _native.tma_aligned_size(mn, 4)
@@ -106,7 +106,7 @@ def get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(
     """int32 [rows, mn] for K-grouped products: four blocks of one group a word.
 
     sf       float32 [sum of ceil(k_g / gran_k), mn], powers of two
-    ks_cpu   sizes of the groups; None or []: grouped_layout alone decides, and rows is an upper bound
+    ks_cpu   sizes of the groups; None or []: grouped_layout decides, and rows is an upper bound
     k_alignment is accepted and changes nothing.
     """
     groups = _groups.k_groups(grouped_layout, ks_cpu, None, use_psum_layout)

@@ -82,7 +82,8 @@ def check(framework, d, expected, magnitude, dtype):
     error = np.abs(actual - expected)
     if error.size == 0:
         return
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error - bound)), error.shape)
+    excess = np.where(np.isnan(error), np.inf, error - bound)
+    worst = np.unravel_index(np.argmax(excess), error.shape)
     assert (error <= bound).all(), (
         f"at {tuple(int(i) for i in worst)}: {actual[worst]}, expected {expected[worst]} "
         f"within {bound[worst]}")

@@ -108,7 +108,8 @@ def test_fp4_round_trip(framework, rng, packed, gran_k):
     rows = -(-136 // gran_k)
     padded = np.zeros((8, rows * gran_k), F32)
     padded[:, :136] = x32
-    factors = round_up(np.maximum(np.abs(padded.reshape(8, rows, gran_k)).max(2), F32(1e-4)) / F32(6))
+    amax = np.abs(padded.reshape(8, rows, gran_k)).max(2)
+    factors = round_up(np.maximum(amax, F32(1e-4)) / F32(6))
     expected = fp4_values(x32, factors, gran_k) * factors.repeat(gran_k, 1)[:, :136]
     back = deep_gemm.cast_back_from_fp4(data, sf, gran_k, use_packed_ue8m0=packed)
     assert (as_float32(framework, back) == expected).all()

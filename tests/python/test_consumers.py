@@ -86,7 +86,7 @@ def test_vllm_decode(framework, rng):
 
 
 def test_vllm_packed_factors(framework, rng):
-    """int32 words with strides (1, align4(m)), as its own kernel writes them; recipe (1, 1, 128)."""
+    """int32 words with strides (1, align4(m)), as its own kernel writes; recipe (1, 1, 128)."""
     a, b = (Operand(rng, (mn, 640), scale="packed") for mn in (18, N))
     words = a.sf(framework)
     column_major = deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor(

@@ -154,8 +154,8 @@ def test_list_of_outputs(framework, rng):
         check(framework, grads[g], 2 * expected[g], 3 * magnitude[g], "float32")
 
 
-@pytest.mark.parametrize("how", ("sizes", "only_sizes", "only_list", "sum_in_list", "offsets", "psum",
-                                 "psum_and_list"))
+@pytest.mark.parametrize("how", ("sizes", "only_sizes", "only_list", "sum_in_list", "offsets",
+                                 "psum", "psum_and_list"))
 def test_ways_to_give_the_groups(framework, rng, how):
     ks = [128, 60, 0, 256]
     a, b = Tokens(rng, ks, 16), Tokens(rng, ks, 24)

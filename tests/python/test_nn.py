@@ -67,7 +67,8 @@ def test_linear_is_the_product_of_the_dequantised_operands():
         assert ((actual.double() - expected).abs() <= bound).all()
 
 
-@pytest.mark.parametrize("sizes", ([60, 0, 100, 40], [0, 0, 200, 0], [1, 127, 3, 69], [50, 0, 60, 0]))
+@pytest.mark.parametrize("sizes", ([60, 0, 100, 40], [0, 0, 200, 0], [1, 127, 3, 69],
+                                   [50, 0, 60, 0]))
 @pytest.mark.parametrize("wgrad", ("fp8", "bfloat16"))
 def test_grouped_linear(sizes, wgrad):
     x, dy = inputs(torch.bfloat16)

@@ -27,7 +27,8 @@ def grouped(name, form):
     def make(rng):
         index = torch.tensor([2, 0, -1, 1], dtype=torch.int32)
         fp8 = "fp8" in name
-        a = Operand(rng, (4, 128), "float8_e4m3fn" if fp8 else "bfloat16", "float32" if fp8 else None)
+        a = Operand(rng, (4, 128), "float8_e4m3fn" if fp8 else "bfloat16",
+                    "float32" if fp8 else None)
         b = Operand(rng, (3, 16, 128), a.dtype, a.scale, 128)
         operands = [x.pair(TORCH, t) for x, t in ((a, False), (b, form == "nn"))]
         operands = operands if fp8 else [data for data, _ in operands]
@@ -153,7 +154,8 @@ class Layer(torch.nn.Module):
 
     def forward(self, x):
         y = torch.empty(x.shape[0], 64, dtype=torch.bfloat16)
-        deep_gemm.fp8_gemm_nt(deep_gemm.per_token_cast_to_fp8(x, False), (self.weight, self.scale), y)
+        operand = deep_gemm.per_token_cast_to_fp8(x, False)
+        deep_gemm.fp8_gemm_nt(operand, (self.weight, self.scale), y)
         return y
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The casts of a training step, as operators of torch.ops.deep_gemm so that graphs can hold them."""
+"""The casts of a training step, as operators of torch so that graphs can hold them."""
 import torch
 
 from .. import _native, _ops
@@ -12,9 +12,9 @@ _LAST = 0
 def _cast_tokens(x, sizes=None):
     """x [t, n] in both directions by one pass over it.
 
-    Returns (codes, factors [t, ceil(n / 128)], codes, factors [rows, n]): per token for a product over
-    n, per channel for one over tokens. With `sizes` [G] blocks of tokens end with their group, and
-    rows is the most that so many groups can need.
+    Returns (codes, factors [t, ceil(n / 128)], codes, factors [rows, n]): per token for a product
+    over n, per channel for one over tokens. With `sizes` [G] blocks of tokens end with their group,
+    and rows is the most that so many groups can need.
     """
     t, n = x.shape
     rows = (t + GRAN - 1) // GRAN if sizes is None else (t + (GRAN - 1) * sizes.shape[0]) // GRAN

@@ -7,8 +7,8 @@ def weight_gradient(weight, product):
     """Lets `product(d, c)` write d = c + gradient and returns what autograd shall add to .grad.
 
     With weight.main_grad the gradient is added there and autograd gets nothing; a weight with the
-    attribute grad_added_to_main_grad has it set and gets zeros that take no memory, so that hooks on
-    it still run.
+    attribute grad_added_to_main_grad has it set and gets zeros that take no memory, so that hooks
+    on it still run.
     """
     main_grad = getattr(weight, "main_grad", None)
     if main_grad is None:

@@ -50,8 +50,8 @@ class Linear(torch.nn.Linear):
             extents, whatever their divisors
     wgrad   "fp8", or "bfloat16" for a weight gradient from unquantised activations
 
-    Activations get one factor for each token and 128 channels, weights one for 128 x 128, the weight
-    gradient's operands one for each channel and 128 tokens.
+    Activations get one factor for each token and 128 channels, weights one for 128 x 128, the
+    weight gradient's operands one for each channel and 128 tokens.
 
     >>> layer = deep_gemm.nn.Linear(1024, 4096, bias=False, dtype=torch.bfloat16)
     >>> layer(torch.randn(8, 1024, dtype=torch.bfloat16)).sum().backward()

@@ -18,7 +18,7 @@ class empty_suppress:
 
 @contextlib.contextmanager
 def suppress_stdout_stderr():
-    """Sends what this process writes to its standard streams to nowhere, file descriptors included."""
+    """Sends what this process writes to its standard streams to nowhere, other languages' too."""
     saved = [os.dup(1), os.dup(2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -64,8 +64,8 @@ def bench(fn, num_warmups=5, num_tests=10, high_precision=False):
 
 def bench_kineto(fn, kernel_names, num_tests=30, suppress_kineto_output=False, trace_path=None,
                  flush_l2=True, with_multiple_kernels=False, barrier=None):
-    """Seconds of the kernels whose names contain `kernel_names`: a float for a string, a tuple for a
-    tuple. Without a GPU: of the whole call. 1 with DG_USE_NVIDIA_TOOLS=1, nothing being run."""
+    """Seconds of the kernels whose names contain `kernel_names`: a float for a string, a tuple for
+    a tuple. Without a GPU: of the whole call. 1 with DG_USE_NVIDIA_TOOLS=1, nothing being run."""
     single = isinstance(kernel_names, str)
     names = (kernel_names,) if single else tuple(kernel_names)
     if int(os.getenv("DG_USE_NVIDIA_TOOLS", "0")):

@@ -10,7 +10,7 @@ def _flat_float64(x):
 
 
 def calc_diff(x, y):
-    """1 - 2 sum(x y) / (sum(x^2) + sum(y^2)) in float64: 0 for equal tensors, 0.0 if both are zero."""
+    """1 - 2 sum(x y) / (sum(x^2) + sum(y^2)) in float64: 0 for equal tensors, zeros included."""
     x, y = _flat_float64(x), _flat_float64(y)
     total = float((x * x + y * y).sum())
     return 0.0 if total == 0 else 1 - 2 * float((x * y).sum()) / total

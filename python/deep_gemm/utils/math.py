@@ -85,7 +85,7 @@ def _expect_rank(x, rank):
 
 @traceable
 def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
-    """x [m, n] -> (float8_e4m3fn [m, n], float32 [m, ceil(n / gran_k)]): one factor for each row and
+    """x [m, n] -> (float8_e4m3fn [m, n], float32 [m, ceil(n / gran_k)]): one for each row and
     gran_k columns. use_packed_ue8m0: int32 [m, ceil(n / (4 gran_k))].
 
     >>> x_fp8 = deep_gemm.per_token_cast_to_fp8(x, use_ue8m0=False)
@@ -96,7 +96,7 @@ def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
 
 @traceable
 def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128):
-    """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), n]): one factor for gran_k rows of
+    """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), n]): one for gran_k rows of
     each column."""
     _expect_rank(x, 2)
     return _cast_to_fp8(x, (gran_k, 1), use_ue8m0)
@@ -126,7 +126,7 @@ def per_token_cast_to_fp4(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
     _expect_rank(x, 2)
     m, n = x.shape
     if n % 2 != 0:
-        raise _native.ArgumentError(f"x: {n} columns, expected an even number: two FP4 codes a byte")
+        raise _native.ArgumentError(f"x: {n} columns, expected an even number: a byte holds two")
     if use_packed_ue8m0 and not use_ue8m0:
         raise _native.ArgumentError("use_packed_ue8m0: packed factors need use_ue8m0=True")
     blocks = ceil_div(n, gran_k)
