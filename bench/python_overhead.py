@@ -43,9 +43,14 @@ def tensor(array, dtype):
     return Tensor(array.ctypes.data, (1, 0), dtype, 2, (*array.shape, 0, 0), (*strides, 0, 0))
 
 
-def best(call, calls=2000, rounds=60):
-    """Microseconds of one call, the fastest of all rounds."""
-    return min(timeit.repeat(call, number=calls, repeat=rounds)) / calls * 1e6
+def best(calls, repeats=1000, rounds=150):
+    """Microseconds of each call: the fastest of many rounds, in which the calls take turns, so that
+    what else the machine does falls on all of them alike."""
+    fastest = [float("inf")] * len(calls)
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            fastest[i] = min(fastest[i], timeit.timeit(call, number=repeats))
+    return [seconds / repeats * 1e6 for seconds in fastest]
 
 
 def main():
@@ -58,19 +63,20 @@ def main():
                     Operand(tensor(b, E4M3), tensor(sb, F32), 128, 128), Tensor(), tensor(d, F32))
     address, gemm, nothing = ctypes.byref(args), library.dg_gemm, library.dg_dtype_string
     assert gemm(None, address, None) == 0
-    in_c = best(lambda: gemm(None, address, None)) - best(lambda: nothing(0, None, None))
-    print(f"C API    {in_c:6.2f} us")
-
-    pairs = {"numpy": ((a, sa), (b, sb), d)}
+    calls = {"C API": lambda: gemm(None, address, None),
+             "nothing": lambda: nothing(0, None, None),
+             "numpy": lambda: deep_gemm.fp8_gemm_nt((a, sa), (b, sb), d)}
     try:
         import torch
-        fp8 = [torch.from_numpy(x.view(np.uint8)).view(torch.float8_e4m3fn) for x in (a, b)]
-        pairs["torch"] = ((fp8[0], torch.from_numpy(sa)), (fp8[1], torch.from_numpy(sb)),
-                          torch.from_numpy(d))
+        x, w = (torch.from_numpy(v.view(np.uint8)).view(torch.float8_e4m3fn) for v in (a, b))
+        sx, sw, y = (torch.from_numpy(v) for v in (sa, sb, d))
+        calls["torch"] = lambda: deep_gemm.fp8_gemm_nt((x, sx), (w, sw), y)
     except ImportError:
         pass
-    for name, (left, right, out) in pairs.items():
-        time = best(lambda: deep_gemm.fp8_gemm_nt(left, right, out))
+    times = dict(zip(calls, best(list(calls.values()))))
+    in_c = times.pop("C API") - times.pop("nothing")
+    print(f"C API    {in_c:6.2f} us")
+    for name, time in times.items():
         print(f"{name:8} {time:6.2f} us, {time - in_c:5.2f} us more than the C API")
 
 

@@ -119,6 +119,28 @@ bool dgpy_hold(dgpy_call_t *call, PyObject *object) {
     return true;
 }
 
+/* Puts the argument's name before a framework's own exception, of which the first line is kept. */
+static bool name_argument(const char *argument) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    PyObject *lines = text != NULL ? PyUnicode_Splitlines(text, 0) : NULL;
+    PyObject *first = lines != NULL ? PySequence_GetItem(lines, 0) : NULL;
+    if (first != NULL) {
+        PyErr_Format(type, "%s: %U; pass a dense tensor on a CPU or a GPU", argument, first);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, value, trace);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(lines);
+    Py_XDECREF(text);
+    return false;
+}
+
 static bool read_any(dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role,
     dg_tensor_t *out, bool *readonly) {
     memset(out, 0, sizeof *out);
@@ -131,7 +153,7 @@ static bool read_any(dgpy_call_t *call, PyObject *object, const char *argument, 
     switch (known.reader) {
     case READ_WRAPPED: call->wrapped = true; return true;
     case READ_EXCHANGE:
-        if (known.exchange->view(object, &borrowed) != 0) return false;
+        if (known.exchange->view(object, &borrowed) != 0) return name_argument(argument);
         return dgpy_take_dlpack(&borrowed, argument, role, out);
     case READ_ARRAY: return dgpy_read_array(object, argument, role, out, readonly);
     case READ_ATTRIBUTES: return dgpy_read_attributes(object, argument, role, out);

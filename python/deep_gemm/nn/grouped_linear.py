@@ -73,8 +73,8 @@ class GroupedLinear(torch.nn.Module):
 
     def forward(self, x, sizes):
         """x [tokens, in_features], sorted by expert; sizes int32 or int64 [G], on x's device and
-        never read by the host for GPU tensors. Experts may have no token; rows behind the last group
-        give zeros and get zeros as gradient. Returns [tokens, out_features] of x's type."""
+        never read by the host for GPU tensors. Experts may have no token; rows behind the last
+        group give zeros and get zeros as gradient. Returns [tokens, out_features] of x's type."""
         return _GroupedProduct.apply(readable(x), self.weight, sizes, self.wgrad)
 
     def extra_repr(self):
