@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dg_quantize of tensors with 1, 3 and 4 axes, with blocks that take whole axes (custom dims), and
- * of an input whose first axis has stride 0 and of packed factors of stacked weights, bit for bit against reference_cast.h.
+ * dg_quantize of tensors with 1, 3 and 4 axes: blocks that take whole axes (custom dims), an input
+ * whose first axis has stride 0, packed factors of stacked weights. Bit for bit against
+ * reference_cast.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
