@@ -46,7 +46,7 @@ stage_release() { suite release -LE python; }
 stage_asan() {
     ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 suite asan -LE 'cli|package|slow'
 }
-stage_tsan() { suite tsan -L threads; }
+stage_tsan() { suite tsan -R 'threads|pool|context|roundtrip|bits'; }
 # pytest counts its tests itself: its JUnit file goes where the others are.
 stage_python() {
     local begin=$SECONDS

@@ -106,7 +106,7 @@ static known_type_t know(PyTypeObject *type) {
 bool dgpy_hold(dgpy_call_t *call, PyObject *object) {
     const int32_t room = (int32_t)(sizeof call->few / sizeof call->few[0]);
     if (call->held == room && call->many == NULL) {
-        call->many = calloc(DGPY_MAX_HELD, sizeof *call->many);
+        call->many = calloc(DGPY_MAX_HELD, sizeof(PyObject *));
         if (call->many != NULL) memcpy(call->many, call->few, sizeof call->few);
     }
     PyObject **slots = call->held < room && call->many == NULL ? call->few : call->many;
