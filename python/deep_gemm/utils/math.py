@@ -12,7 +12,7 @@ from .. import _native
 from .._tensor import (
     contiguous, dtype_name, empty, is_torch, to_float32, traceable, view_as)
 
-_LAST, _FIRST = 0, 1  # axis along which packed factors share a word
+_LAST = 0  # packed factors share a word along the last axis
 
 
 def ceil_div(x, y):
