@@ -131,17 +131,21 @@ _SCHEMAS = _product_schemas()
 _library = torch.library.Library("deep_gemm", "DEF")
 
 
-def _register(name, schema, implementation, fake):
+def _register(name, schema, implementation, fake=None):
+    """An operator with its fake kernel; None for products, which return nothing and write what is
+    there: a kernel for tensors without memory says the same and is registered more quickly."""
     _library.define(f"{name}({schema}", tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, implementation, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"deep_gemm::{name}", fake, lib=_library)
+    if fake is None:
+        _library.impl(name, lambda *arguments, **keywords: None, "Meta")
+    else:
+        torch.library.register_fake(f"deep_gemm::{name}", fake, lib=_library)
 
 
 def _register_all():
     for name, schema in _SCHEMAS.items():
         function = _by_keyword(getattr(_module_of(name), name), _names(schema))
-        _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8)),
-                  lambda *arguments, **keywords: None)
+        _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8)))
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)

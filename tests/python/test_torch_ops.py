@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """torch.compile and torch.export: functions trace whole, and graphs compute what eager calls do."""
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -200,3 +203,11 @@ def test_compiled_function_serves_any_number_of_rows():
     for rows in (3, 17, 64):
         x = torch.randn(rows, 256)
         assert torch.equal(compiled(x), layer(x))
+
+
+def test_registration_is_quick():
+    code = "import time, torch; t = time.process_time(); import deep_gemm; " \
+           "print(time.process_time() - t)"
+    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                       check=True).stdout) for _ in range(3))
+    assert seconds < 0.1
