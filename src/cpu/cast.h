@@ -88,14 +88,22 @@ typedef dg_status_t dg_cast_tile_work_t(
 dg_status_t dg_cast_each_tile(const dg_cast_plan_t *plan, int64_t index, dg_cast_tile_work_t *work,
     void *context, int worker);
 
-/* Factors of the blocks of one tile: `first` index of block (0, ..) in the scale tensor, in blocks
- * (four a word along word_axis), and `count` of blocks. */
+/* The blocks of one tile: `first` index of block (0, ..) in the scale tensor, in blocks (four a word
+ * along word_axis), and `count` of blocks along each axis. */
 typedef struct dg_cast_blocks_t {
     int64_t first[DG_CAST_AXES], count[DG_CAST_AXES];
+    int64_t total; /* product of the counts */
+    /* [total] each, the last axis fastest; quantize.c's alone */
+    uint32_t *amax; /* bits of the largest magnitude */
+    float *factor;  /* the scale factor */
+    float *inverse; /* 1 / factor */
 } dg_cast_blocks_t;
 
 dg_cast_blocks_t dg_cast_tile_blocks(
     const dg_cast_plan_t *plan, const dg_cast_side_t *side, const dg_cast_tile_t *tile);
+
+/* From amax: factor, inverse and the tile's part of side->scale (cast_factors.c). */
+void dg_cast_finish_factors(const dg_cast_side_t *side, const dg_cast_blocks_t *blocks);
 
 /* Element offset of a position. */
 static inline int64_t dg_cast_offset(const dg_cast_view_t *view, const int64_t *position) {

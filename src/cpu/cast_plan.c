@@ -230,10 +230,11 @@ dg_status_t dg_cast_each_tile(const dg_cast_plan_t *plan, int64_t index, dg_cast
 
 dg_cast_blocks_t dg_cast_tile_blocks(
     const dg_cast_plan_t *plan, const dg_cast_side_t *side, const dg_cast_tile_t *tile) {
-    dg_cast_blocks_t blocks;
+    dg_cast_blocks_t blocks = {.total = 1};
     for (int i = 0; i < DG_CAST_AXES; ++i) {
         blocks.first[i] = (tile->begin[i] - tile->origin[i]) / side->gran[i];
         blocks.count[i] = ceil_div(tile->count[i], side->gran[i]);
+        blocks.total *= blocks.count[i];
         if (i != plan->group_axis) continue;
         const int64_t group_first = side->group_scale[tile->group];
         blocks.first[i] += side->word_axis == i ? 4 * group_first : group_first;

@@ -2,7 +2,8 @@
  *
  * Quantises one tile after the other: the largest magnitude of each block, its factor, then the
  * codes, for one or two outputs while the tile is in the cache. dg_cpu_quantize() is called by
- * api/cast.c; cast_plan.c says which tiles there are, cast_kernels.h has the innermost loops.
+ * api/cast.c; cast_plan.c says which tiles there are, cast_kernels.h has the innermost loops,
+ * cast_factors.c the factors.
  */
 #include <string.h>
 
@@ -14,6 +15,7 @@
 
 /* Codes wait in panels of so many rows and columns; the pitch keeps rows off one another's cache
  * sets when a panel is read column by column. */
+enum { ROW_AXIS = DG_CAST_FAST - 1 };
 enum { PANEL_ROWS = 64, PANEL_COLS = 512, PANEL_PITCH = PANEL_COLS + 16 };
 
 /* Two outputs whose common tile is larger than this take a pass over x each. */
@@ -23,10 +25,7 @@ enum { FUSED_ELEMENTS = 128 * 1024 };
 typedef struct dg_cast_scratch_t {
     float values[PANEL_COLS];
     uint8_t codes[PANEL_ROWS * PANEL_PITCH];
-    union {
-        uint32_t amax; /* bits of the largest magnitude, then */
-        float inverse; /* 1 / factor */
-    } blocks[];        /* [blocks of a tile] */
+    uint32_t blocks[]; /* dg_cast_blocks_t.amax, .factor and .inverse, [blocks of a tile] each */
 } dg_cast_scratch_t;
 
 typedef struct dg_quantize_work_t {
@@ -66,11 +65,6 @@ static const void *load_run(
     return buffer;
 }
 
-/* The value `count` places on in a run of x. */
-static const void *advance(const dg_cast_view_t *x, const void *values, int64_t count) {
-    return (const char *)values + count * (x->dtype == DG_DTYPE_F32 ? 4 : 2);
-}
-
 /* Index among the tile's blocks of the first one on the line through `position`. */
 static int64_t block_line(const dg_cast_job_t *job, const int64_t *position) {
     int64_t index = 0;
@@ -82,119 +76,72 @@ static int64_t block_line(const dg_cast_job_t *job, const int64_t *position) {
     return index;
 }
 
-static void measure_run(const dg_cast_job_t *job, const int64_t *position, int64_t count) {
-    const int64_t gran = job->side->gran[DG_CAST_FAST];
-    const dg_cast_view_t *x = &job->plan->x;
-    const void *values = load_run(x, position, count, job->scratch->values);
-    const int64_t line = block_line(job, position);
-    const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
-    if (gran == 1) {
-        job->source->max_columns(values, count, &job->scratch->blocks[line + first].amax);
-        return;
-    }
-    for (int64_t i = 0; i < count;) {
-        const int64_t block = (first + i) / gran;
-        const int64_t left = (block + 1) * gran - first - i;
-        const int64_t piece = left < count - i ? left : count - i;
-        uint32_t *amax = &job->scratch->blocks[line + block].amax;
-        *amax = job->source->max_run(advance(x, values, i), piece, *amax);
-        i += piece;
+/* The run of x from `position` on, and the index of the first block of its line. */
+static dg_cast_run_t take_run(
+    const dg_cast_job_t *job, const int64_t *position, int64_t count, int64_t *line) {
+    *line = block_line(job, position);
+    return (dg_cast_run_t){
+        .values = load_run(&job->plan->x, position, count, job->scratch->values),
+        .count = count,
+        .first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST],
+        .gran = job->side->gran[DG_CAST_FAST],
+    };
+}
+
+/* Magnitudes of `rows` runs along the axis before the last, which end in one block of it. */
+static void measure_runs(
+    const dg_cast_job_t *job, const int64_t *position, int64_t rows, int64_t count) {
+    int64_t line;
+    const dg_cast_run_t run = take_run(job, position, count, &line);
+    uint32_t *amax = &job->blocks.amax[line];
+    if (run.gran == 1) {
+        const int64_t stride = job->plan->x.stride[ROW_AXIS];
+        job->source->max_columns(run.values, stride, rows, count, amax + run.first);
+    } else {
+        job->source->max_blocks(&run, amax);
     }
 }
 
 static void encode_run(
     const dg_cast_job_t *job, const int64_t *position, int64_t count, uint8_t *codes) {
-    const int64_t gran = job->side->gran[DG_CAST_FAST];
+    const dg_cpu_source_kernels_t *source = job->source;
     const bool e4m3 = job->side->data.dtype == DG_DTYPE_E4M3;
-    const dg_cast_view_t *x = &job->plan->x;
-    const void *values = load_run(x, position, count, job->scratch->values);
-    const int64_t line = block_line(job, position);
-    const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
-    if (gran == 1) {
-        const float *inverse = &job->scratch->blocks[line + first].inverse;
-        if (e4m3) {
-            job->source->encode_e4m3_columns(values, count, inverse, codes);
-        } else {
-            job->source->encode_e2m1_columns(values, count, inverse, codes);
-        }
-        return;
-    }
-    for (int64_t i = 0; i < count;) {
-        const int64_t block = (first + i) / gran;
-        const int64_t left = (block + 1) * gran - first - i;
-        const int64_t piece = left < count - i ? left : count - i;
-        const float inverse = job->scratch->blocks[line + block].inverse;
-        if (e4m3) {
-            job->source->encode_e4m3_run(advance(x, values, i), piece, inverse, codes + i);
-        } else {
-            job->source->encode_e2m1_run(advance(x, values, i), piece, inverse, codes + i);
-        }
-        i += piece;
+    int64_t line;
+    const dg_cast_run_t run = take_run(job, position, count, &line);
+    const float *inverse = &job->blocks.inverse[line];
+    if (run.gran == 1) {
+        (e4m3 ? source->encode_e4m3_columns : source->encode_e2m1_columns)(
+            run.values, count, inverse + run.first, codes);
+    } else {
+        (e4m3 ? source->encode_e4m3_blocks : source->encode_e2m1_blocks)(&run, inverse, codes);
     }
 }
 
-static void measure_tile(const dg_cast_job_t *job, int64_t block_count) {
+/* Rows from p[ROW_AXIS] on that max_columns can take at once. */
+static int64_t rows_together(const dg_cast_job_t *job, const int64_t *p) {
+    const int64_t gran = job->side->gran[ROW_AXIS];
+    if (job->side->gran[DG_CAST_FAST] != 1 || job->plan->x.stride[DG_CAST_FAST] != 1) return 1;
+    const int64_t from = p[ROW_AXIS] - job->tile->begin[ROW_AXIS];
+    const int64_t block = gran - from % gran, left = job->tile->count[ROW_AXIS] - from;
+    return block < left ? block : left;
+}
+
+static void measure_tile(const dg_cast_job_t *job) {
     const dg_cast_tile_t *tile = job->tile;
     const float least = 1e-4f;
-    for (int64_t b = 0; b < block_count; ++b) job->scratch->blocks[b].amax = dg_float_bits(least);
+    for (int64_t b = 0; b < job->blocks.total; ++b) job->blocks.amax[b] = dg_float_bits(least);
     int64_t p[DG_CAST_AXES];
     const int64_t *begin = tile->begin, *count = tile->count;
     for (p[0] = begin[0]; p[0] < begin[0] + count[0]; ++p[0]) {
         for (p[1] = begin[1]; p[1] < begin[1] + count[1]; ++p[1]) {
-            for (p[2] = begin[2]; p[2] < begin[2] + count[2]; ++p[2]) {
+            for (p[2] = begin[2]; p[2] < begin[2] + count[2];) {
+                const int64_t rows = rows_together(job, p);
                 for (int64_t j = 0; j < count[3]; j += PANEL_COLS) {
                     p[3] = begin[3] + j;
-                    measure_run(job, p, count[3] - j < PANEL_COLS ? count[3] - j : PANEL_COLS);
+                    const int64_t left = count[3] - j;
+                    measure_runs(job, p, rows, left < PANEL_COLS ? left : PANEL_COLS);
                 }
-            }
-        }
-    }
-}
-
-/* The next power of two from a positive value on. Infinity and NaN become 2^127, as in the casts
- * that these must equal bit for bit. */
-static float round_up_to_power_of_two(float value) {
-    const uint32_t bits = dg_float_bits(value);
-    const uint32_t exponent = (bits >> 23 & 0xFFu) + ((bits & 0x7FFFFFu) != 0);
-    return dg_bits_float((exponent < 1 ? 1u : exponent > 254 ? 254u : exponent) << 23);
-}
-
-/* Turns the magnitude of block b into its inverse factor; gives the factor. */
-static float finish_block(const dg_cast_job_t *job, int64_t b) {
-    const float amax = dg_bits_float(job->scratch->blocks[b].amax);
-    const float quotient = amax / (job->side->data.dtype == DG_DTYPE_E4M3 ? 448.0f : 6.0f);
-    const float factor = job->side->power_of_two ? round_up_to_power_of_two(quotient) : quotient;
-    job->scratch->blocks[b].inverse = 1.0f / factor;
-    return factor;
-}
-
-/* Stores the factor of the block at `at`, an index into the scale tensor. */
-static void store_factor(const dg_cast_side_t *side, const int64_t *at, float factor) {
-    int64_t place[DG_CAST_AXES];
-    memcpy(place, at, sizeof place);
-    if (side->word_axis >= 0) place[side->word_axis] /= 4;
-    const int64_t offset = dg_cast_offset(&side->scale, place);
-    if (side->scale.dtype == DG_DTYPE_F32) {
-        ((float *)side->scale.data)[offset] = factor;
-    } else if (side->scale.dtype == DG_DTYPE_E8M0) {
-        ((uint8_t *)side->scale.data)[offset] = dg_encode_e8m0(factor);
-    } else { /* a word is begun by its lowest block and filled by the next three */
-        const int64_t byte = at[side->word_axis] & 3;
-        uint32_t *word = (uint32_t *)side->scale.data + offset;
-        const uint32_t rest = byte == 0 ? 0u : *word;
-        *word = rest | (uint32_t)dg_encode_e8m0(factor) << 8 * byte;
-    }
-}
-
-static void finish_factors(const dg_cast_job_t *job) {
-    const int64_t *first = job->blocks.first, *count = job->blocks.count;
-    int64_t b = 0, at[DG_CAST_AXES];
-    for (at[0] = first[0]; at[0] < first[0] + count[0]; ++at[0]) {
-        for (at[1] = first[1]; at[1] < first[1] + count[1]; ++at[1]) {
-            for (at[2] = first[2]; at[2] < first[2] + count[2]; ++at[2]) {
-                for (at[3] = first[3]; at[3] < first[3] + count[3]; ++at[3]) {
-                    store_factor(job->side, at, finish_block(job, b++));
-                }
+                p[2] += rows;
             }
         }
     }
@@ -255,7 +202,7 @@ static void encode_tile(const dg_cast_job_t *job) {
 static dg_status_t quantize_tile(
     const dg_cast_plan_t *plan, const dg_cast_tile_t *tile, void *context, int worker) {
     const dg_quantize_work_t *work = context;
-    const size_t bytes = sizeof(dg_cast_scratch_t) + plan->block_count * sizeof(uint32_t);
+    const size_t bytes = sizeof(dg_cast_scratch_t) + 3 * plan->block_count * sizeof(uint32_t);
     dg_cast_scratch_t *scratch = dg_cpu_scratch(work->pool, worker, bytes);
     DG_REQUIRE(scratch != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
         "no memory for %zu bytes of scratch; free some", bytes);
@@ -263,12 +210,13 @@ static dg_status_t quantize_tile(
         const dg_cast_side_t *side = &plan->side[s];
         const dg_cpu_source_kernels_t *source =
             plan->x.dtype == DG_DTYPE_F32 ? &work->kernels->f32 : &work->kernels->bf16;
-        const dg_cast_job_t job = {plan, side, tile, work->kernels, source, scratch,
+        dg_cast_job_t job = {plan, side, tile, work->kernels, source, scratch,
             dg_cast_tile_blocks(plan, side, tile)};
-        int64_t block_count = 1;
-        for (int i = 0; i < DG_CAST_AXES; ++i) block_count *= job.blocks.count[i];
-        measure_tile(&job, block_count);
-        finish_factors(&job);
+        job.blocks.amax = scratch->blocks;
+        job.blocks.factor = (float *)(scratch->blocks + plan->block_count);
+        job.blocks.inverse = job.blocks.factor + plan->block_count;
+        measure_tile(&job);
+        dg_cast_finish_factors(side, &job.blocks);
         encode_tile(&job);
     }
     return DG_STATUS_OK;
