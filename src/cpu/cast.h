@@ -63,7 +63,9 @@ typedef struct dg_cast_plan_t {
     int64_t tasks;
     size_t block_count; /* most blocks of one side in a tile */
     dg_group_range_t whole;
-    void *memory; /* what group_scale and group_tile point into */
+    /* What group_scale and group_tile point into: a plan stays where it was made. */
+    int64_t few[3 * 33];
+    int64_t *many; /* NULL up to 32 groups */
 } dg_cast_plan_t;
 
 /* Fills the plan for x and `sides` quantised tensors; release it with dg_cast_release_plan(). */
@@ -110,6 +112,9 @@ static inline int64_t dg_cast_offset(const dg_cast_view_t *view, const int64_t *
     return position[0] * view->stride[0] + position[1] * view->stride[1] +
            position[2] * view->stride[2] + position[3] * view->stride[3];
 }
+
+/* Most rows of a panel: a cache line of an output in which they lie side by side. */
+#define DG_CAST_PANEL_ROWS 64
 
 /* Codes of one panel on their way out: [rows, cols], one byte each, `pitch` from row to row. Rows
  * run along row_axis of the tensor, columns along the last axis, from `position` on. */

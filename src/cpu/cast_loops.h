@@ -79,21 +79,16 @@ static inline void max_strip_bf16(
     }
 }
 
-/* Values of a run in the block that value i belongs to, from i on. */
-static inline int64_t left_in_block(const dg_cast_run_t *run, int64_t i) {
-    const int64_t left = run->gran - (run->first + i) % run->gran;
-    return left < run->count - i ? left : run->count - i;
-}
-
 /* The loops that differ in nothing but the type of x. */
 #define DG_SOURCE_LOOPS(type, element)                                                             \
     static void max_blocks_##type(const dg_cast_run_t *run, uint32_t *restrict amax) {             \
         const element *x = run->values;                                                            \
-        int64_t block = run->first / run->gran;                                                    \
+        int64_t block = run->first / run->gran, end = run->gran - run->first % run->gran;          \
         for (int64_t i = 0; i < run->count; ++block) {                                             \
-            const int64_t count = left_in_block(run, i);                                           \
+            const int64_t count = (end < run->count ? end : run->count) - i;                       \
             amax[block] = max_run_##type(x + i, count, amax[block]);                               \
-            i += count;                                                                            \
+            i = end;                                                                               \
+            end += run->gran;                                                                      \
         }                                                                                          \
     }                                                                                              \
     static void max_columns_##type(const void *values, int64_t stride, int64_t rows,               \
@@ -138,11 +133,12 @@ static inline int64_t left_in_block(const dg_cast_run_t *run, int64_t i) {
     static void encode_##code##_blocks_##type(                                                     \
         const dg_cast_run_t *run, const float *inverse, uint8_t *codes) {                          \
         const element *x = run->values;                                                            \
-        int64_t block = run->first / run->gran;                                                    \
+        int64_t block = run->first / run->gran, end = run->gran - run->first % run->gran;          \
         for (int64_t i = 0; i < run->count; ++block) {                                             \
-            const int64_t count = left_in_block(run, i);                                           \
+            const int64_t count = (end < run->count ? end : run->count) - i;                       \
             encode_##code##_run_##type(x + i, count, inverse[block], codes + i);                   \
-            i += count;                                                                            \
+            i = end;                                                                               \
+            end += run->gran;                                                                      \
         }                                                                                          \
     }                                                                                              \
     static void encode_##code##_columns_##type(const void *values, int64_t count,                  \

@@ -10,7 +10,7 @@
 
 /* A tile of 32 Ki values is 64 or 128 KiB of x: it stays in a second-level cache from the first
  * pass over it (largest magnitudes) to the last (codes of the second output). */
-enum { TILE_ELEMENTS = 32 * 1024, TILE_RUN = 512, TILE_LINES = 64 };
+enum { TILE_ELEMENTS = 64 * 1024, TILE_RUN = 512, TILE_LINES = 64 };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
@@ -161,10 +161,12 @@ dg_status_t dg_cast_make_plan(dg_cast_plan_t *plan, const dg_tensor_t *x,
     plan->groups = grouped ? ranges : &plan->whole;
     plan->group_count = grouped ? group_count : 1;
     const size_t numbers = (size_t)plan->group_count + 1;
-    int64_t *memory = calloc(3 * numbers, sizeof *memory);
-    DG_REQUIRE(memory != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
-        "no memory for the places of %lld groups; free some", (long long)plan->group_count);
-    plan->memory = memory;
+    int64_t *memory = plan->few;
+    if (numbers > sizeof plan->few / sizeof plan->few[0] / 3) {
+        memory = plan->many = calloc(3 * numbers, sizeof *memory);
+        DG_REQUIRE(memory != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+            "no memory for the places of %lld groups; free some", (long long)plan->group_count);
+    }
     plan->group_tile = memory;
     for (int s = 0; s < count; ++s) {
         fill_side(&plan->side[s], sides[s], x, order);
@@ -178,7 +180,7 @@ dg_status_t dg_cast_make_plan(dg_cast_plan_t *plan, const dg_tensor_t *x,
 }
 
 void dg_cast_release_plan(dg_cast_plan_t *plan) {
-    free(plan->memory);
+    free(plan->many);
 }
 
 /* The group that tile `index` along group_axis belongs to: the last that begins at or before it. */
