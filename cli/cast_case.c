@@ -69,7 +69,7 @@ static void store_factor(
     switch (problem->shape.scale) {
     case CLI_SCALE_E8M0: bytes[row * cast->words + col] = exponent; break;
     case CLI_SCALE_UE8M0:
-        if (cast->view.k_axis == DG_K_AXIS_FIRST) {
+        if (cast->view.k_axis == DG_K_AXIS_ROWS) {
             bytes[(row / 4 * cast->words + col) * 4 + row % 4] = exponent;
         } else {
             bytes[(row * cast->words + col / 4) * 4 + col % 4] = exponent;
@@ -110,7 +110,7 @@ static void expect_cast(cli_case_t *problem, cast_t *cast, int64_t gran_m, int64
     const state_t *state = problem->state;
     const int64_t n = problem->shape.n;
     const bool words_along_rows =
-        problem->shape.scale == CLI_SCALE_UE8M0 && cast->view.k_axis == DG_K_AXIS_FIRST;
+        problem->shape.scale == CLI_SCALE_UE8M0 && cast->view.k_axis == DG_K_AXIS_ROWS;
     int64_t first = 0;
     if (problem->shape.scale == CLI_SCALE_UE8M0) { /* bytes past the last block are zero */
         memset(cast->factors.expected, 0, (size_t)(cast->factors.count * cast->factors.size));
@@ -146,7 +146,7 @@ static void make_cast(cli_case_t *problem, cast_t *cast, int recipe) {
     cast->view = (dg_quantized_t)DG_NO_QUANTIZED;
     cast->view.gran[0] = whole ? 0 : (int32_t)gran_m;
     cast->view.gran[1] = whole ? 0 : (int32_t)gran_n;
-    cast->view.k_axis = recipe == CLI_CHANNEL ? DG_K_AXIS_FIRST : DG_K_AXIS_LAST;
+    cast->view.k_axis = recipe == CLI_CHANNEL ? DG_K_AXIS_ROWS : DG_K_AXIS_LAST;
     cast->view.power_of_two = shape->scale == CLI_SCALE_POW2 ? DG_ON : DG_DEFAULT;
 
     int64_t rows = 0;

@@ -46,7 +46,7 @@ stage_release() { suite release; }
 stage_asan() {
     ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 suite asan -LE 'cli|package|slow'
 }
-stage_tsan() { suite tsan -L threads; }
+stage_tsan() { suite tsan -R 'threads|pool|context|roundtrip|bits'; }
 stage_fuzz() { report fuzz tests/fuzz/run.sh 60; }
 stage_package() { report package tests/package/run.sh; }
 

@@ -35,7 +35,9 @@ extern "C" {
  * blocks a word. */
 typedef enum dg_k_axis_t {
     DG_K_AXIS_LAST = 0, /* per token, per block */
-    DG_K_AXIS_FIRST = 1 /* per channel: x is [tokens, channels], summed over tokens */
+    DG_K_AXIS_ROWS =
+        1 /* the axis before the last. Per channel: x is [tokens, channels], summed over
+                         * tokens. Weights [groups, n, k] for the data gradient: summed over n */
 } dg_k_axis_t;
 
 /* Quantised values and their factors, [m, n] standing for x's shape.
@@ -73,7 +75,9 @@ typedef struct dg_quantize_args_t {
 /* Quantises x. With `groups`, blocks along axis 0 never cross from one group to the next: group g
  * of k_g rows has ceil(k_g / gran[0]) rows of factors, the last one over its remaining rows, and
  * the factors of all groups follow each other with no gaps (for I32 along axis 0, each group starts
- * a new word): just what dg_k_grouped_gemm reads. Rows outside the groups are not written.
+ * a new word): just what dg_k_grouped_gemm reads. Where gran[0] is 1, each row has its own factors
+ * and they stay with it: factor row i is that of row i of x, gaps between groups included, as
+ * dg_m_grouped_gemm reads them. Rows outside the groups are not written, nor are their factors.
  *
  *     dg_quantize_args_t args = DG_QUANTIZE_ARGS_INIT;      // x [tokens, n], both ways
  *     args.x = dg_tensor_2d(x, DG_DTYPE_BF16, tokens, n);

@@ -61,7 +61,8 @@ typedef struct dg_groups_t {
  *
  * Scale factors as in gemm.h, with a leading [G] for b, and for a in the MASKED form. With
  * `a_rows` a has any number of rows and row i of the product reads row a_rows[i] of a and the
- * factors of that row; negative: a row of zeros.
+ * factors of that row; negative: a row whose product is zero, whatever b holds. Row lists (INDEX,
+ * BLOCK_INDEX, a_rows) reach tensors of up to 2^31 - 1 rows.
  *
  * Rows of d that belong to no group: INDEX and BLOCK_INDEX write zeros there (c is not added). PSUM
  * writes zeros from each group's end to its aligned end if zero_padding is set; everything else is
@@ -135,7 +136,7 @@ typedef struct dg_k_operand_t {
     dg_tensor_t scale; /* [rows, mn] F32, E8M0 or I32; DG_NO_TENSOR: every factor is 1 */
     int32_t gran_k;    /* tokens that one factor covers: 32 or 128 */
     dg_tensor_t rows;  /* optional [r] I32 or I64, TOKENS_FIRST alone: token t of the product is row
-                       * rows[t] of data (which may have any number of rows); negative: zeros.
+                       * rows[t] of data (any number of rows below 2^31); negative: adds nothing.
                        * Factors are not gathered: they follow t */
 } dg_k_operand_t;
 

@@ -15,7 +15,8 @@
  *     wants it. The padding words are never read or written.
  *
  *     Packed UE8M0 (I32): word w of a row holds the biased exponents of blocks 4w .. 4w + 3, the
- *     lowest in the lowest byte; bytes past the last block are zero.
+ *     lowest in the lowest byte; bytes past the last block are zero. Byte 0 stands for 2^-127, as in
+ *     E8M0; an FP32 factor of zero packs to it, so that alone does not come back as it was.
  */
 #ifndef DEEP_GEMM_SCALE_LAYOUT_H
 #define DEEP_GEMM_SCALE_LAYOUT_H
@@ -110,6 +111,7 @@ typedef struct dg_scale_transform_args_t {
  *     F32    > 1      9            as given
  *     F32    any      10           I32, MN-major aligned, one row for each of mn (rows repeated)
  *     F32    1        10 keep_f32  F32, MN-major aligned
+ *     F32    > 1      10 keep_f32  as given
  *     I32    1        any          I32, MN-major aligned
  *     I32    > 1      any          I32, MN-major aligned, rows repeated */
 DG_API dg_status_t dg_scale_transform_layout(

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "cpu/cast.h"
 #include "model/distinct.h"
 #include "model/tensor.h"
 
@@ -24,8 +25,8 @@ static dg_status_t check_recipe(const dg_quantized_t *q, const char *name, int32
     DG_REQUIRE(q->power_of_two >= DG_DEFAULT && q->power_of_two <= DG_OFF, DG_STATUS_BAD_ENUM, name,
         ".power_of_two", "%d, expected DG_DEFAULT (0), DG_ON (1) or DG_OFF (2)",
         (int)q->power_of_two);
-    DG_REQUIRE(q->k_axis == DG_K_AXIS_LAST || q->k_axis == DG_K_AXIS_FIRST, DG_STATUS_BAD_ENUM,
-        name, ".k_axis", "%d, expected DG_K_AXIS_LAST (0) or DG_K_AXIS_FIRST (1)", (int)q->k_axis);
+    DG_REQUIRE(q->k_axis == DG_K_AXIS_LAST || q->k_axis == DG_K_AXIS_ROWS, DG_STATUS_BAD_ENUM, name,
+        ".k_axis", "%d, expected DG_K_AXIS_LAST (0) or DG_K_AXIS_ROWS (1)", (int)q->k_axis);
     return DG_STATUS_OK;
 }
 
@@ -61,9 +62,10 @@ static dg_status_t check_data(const dg_quantized_t *q, const char *name, const d
 /* Factors along axis a of x: for axis 0 of grouped x, those of all groups. */
 static int64_t count_factors(
     const dg_quantized_t *q, const dg_tensor_t *x, int32_t a, const dg_call_groups_t *groups) {
-    const int32_t k_axis = q->k_axis == DG_K_AXIS_FIRST ? 0 : x->rank - 1;
-    const int64_t per_factor = q->scale.dtype == DG_DTYPE_I32 && a == k_axis ? 4 : 1;
+    const bool word = q->scale.dtype == DG_DTYPE_I32 && a == dg_quantized_k_axis(q, x->rank);
+    const int64_t per_factor = word ? 4 : 1;
     int64_t factors = 0;
+    if (groups != NULL && dg_quantized_by_row(q, x->rank)) return x->shape[0];
     for (int64_t g = 0; g < (groups ? groups->count : 1); ++g) {
         const int64_t rows = groups ? groups->ranges[g].end - groups->ranges[g].begin : x->shape[a];
         const int64_t gran = q->gran[a] != 0 ? q->gran[a] : rows > 0 ? rows : 1;
@@ -92,7 +94,7 @@ static dg_status_t check_scale(const dg_quantized_t *q, const char *name, const 
         grouped ? " or more rows" : "",
         q->scale.dtype == DG_DTYPE_I32 ? "byte of an i32 word" : "factor",
         dg_format_list(gran, x->rank).bytes, dg_format_list(x->shape, x->rank).bytes,
-        grouped ? ", each group starting its own" : "");
+        grouped ? ", each group starting its own (gran[0] = 1: one row for each of x)" : "");
     return DG_STATUS_OK;
 }
 

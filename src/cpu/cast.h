@@ -24,6 +24,18 @@ dg_status_t dg_cpu_quantize(dg_cpu_pool_t *pool, const dg_quantize_args_t *args,
 dg_status_t dg_cpu_dequantize(dg_cpu_pool_t *pool, const dg_dequantize_args_t *args,
     const dg_group_range_t *ranges, int64_t group_count);
 
+/* Axis of x, of the given rank, that the coming product sums over. */
+static inline int dg_quantized_k_axis(const dg_quantized_t *q, int32_t rank) {
+    return q->k_axis == DG_K_AXIS_ROWS && rank > 1 ? rank - 2 : rank - 1;
+}
+
+/* Whether each row of grouped x has factors of its own, which then stay at the row's index; else
+ * those of all groups follow each other. */
+static inline bool dg_quantized_by_row(const dg_quantized_t *q, int32_t rank) {
+    const bool words = q->scale.dtype == DG_DTYPE_I32 && dg_quantized_k_axis(q, rank) == 0;
+    return q->gran[0] == 1 && !words;
+}
+
 /* ---- Between the files of the casts ---- */
 
 #define DG_CAST_AXES 4
@@ -43,6 +55,7 @@ typedef struct dg_cast_side_t {
     int pair_axis;              /* E2M1X2: the axis two of whose codes share a byte; else -1 */
     int word_axis;              /* I32: the axis four of whose factors share a word; else -1 */
     bool power_of_two;
+    bool by_row;          /* dg_quantized_by_row() */
     int64_t scale_rows;   /* extent of scale along group_axis, all groups together */
     int64_t *group_scale; /* [groups] where along it the factors of each group begin */
 } dg_cast_side_t;

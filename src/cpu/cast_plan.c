@@ -50,7 +50,8 @@ static void fill_side(dg_cast_side_t *side, const dg_quantized_t *q, const dg_te
     side->scale = order_view(&q->scale, order);
     side->power_of_two = q->power_of_two == DG_ON || q->scale.dtype != DG_DTYPE_F32;
     side->pair_axis = side->word_axis = -1;
-    const int k_axis = q->k_axis == DG_K_AXIS_FIRST ? 0 : x->rank - 1;
+    const int k_axis = dg_quantized_k_axis(q, x->rank);
+    side->by_row = dg_quantized_by_row(q, x->rank);
     for (int i = 0; i < DG_CAST_AXES; ++i) {
         const int a = order[i];
         const int64_t extent = a < 0 || x->shape[a] < 1 ? 1 : x->shape[a];
@@ -122,7 +123,7 @@ static void count_groups(dg_cast_plan_t *plan) {
         for (int s = 0; s < plan->sides; ++s) {
             dg_cast_side_t *side = &plan->side[s];
             const int64_t blocks = ceil_div(rows, side->gran[axis]);
-            side->group_scale[g] = side->scale_rows;
+            side->group_scale[g] = side->by_row ? plan->groups[g].begin : side->scale_rows;
             side->scale_rows += side->word_axis == axis ? ceil_div(blocks, 4) : blocks;
         }
     }

@@ -253,7 +253,7 @@ static void the_way_back_is_exact_for_exact_values(void **state) {
                                : dg_tensor_2d(q, DG_DTYPE_E4M3, ROWS, COLS);
         args.out[0].scale = dg_tensor_2d(words, DG_DTYPE_I32, 1, COLS);
         args.out[0].gran[0] = 0, args.out[0].gran[1] = 1;
-        args.out[0].k_axis = DG_K_AXIS_FIRST;
+        args.out[0].k_axis = DG_K_AXIS_ROWS;
         quantize(NULL, &args);
         dg_dequantize_args_t back = DG_DEQUANTIZE_ARGS_INIT;
         back.q = args.out[0];

@@ -152,7 +152,7 @@ static int64_t scale_rows(const golden_t *g, const int64_t *scale_shape) {
 
 static void check_case(dg_context_t *ctx, const golden_t *g, int number, int reversed) {
     int64_t shape[4], data_shape[4], scale_shape[4];
-    const int32_t k_axis = g->k_axis == DG_K_AXIS_FIRST ? 0 : g->rank - 1;
+    const int32_t k_axis = g->k_axis == DG_K_AXIS_ROWS ? 0 : g->rank - 1;
     for (int32_t i = 0; i < g->rank; ++i) {
         const int32_t gran = g->gran[i] ? g->gran[i] : g->shape[i];
         shape[i] = g->shape[i];

@@ -47,14 +47,23 @@ static void *take(size_t size, const char *name) {
     return block;
 }
 
+/* 127 NaNs of 16 bits, over and over: each with a mantissa of its own, both signs. */
+static void fill_with_nan(uint8_t *base, size_t size) {
+    uint8_t pattern[2 * 127];
+    for (size_t i = 0; i < 127; i++) {
+        const uint8_t payload = (uint8_t)(1 + i * 37 % 127);
+        pattern[2 * i] = 0x80 | payload;
+        pattern[2 * i + 1] = payload % 2 ? 0xFF : 0x7F;
+    }
+    for (size_t i = 0; i < size; i += sizeof pattern) {
+        memcpy(base + i, pattern, size - i < sizeof pattern ? size - i : sizeof pattern);
+    }
+}
+
 void *guard_take(size_t bytes, size_t skew, const char *name) {
     const size_t lead = GUARD_LEAD + skew;
     block_t *block = take(lead + bytes + GUARD_TAIL, name);
-    for (size_t i = 0; i < block->size; i++) {
-        const uint8_t payload = (uint8_t)(1 + (i / 2 * 37) % 127);
-        block->base[i] =
-            i % 2 == 0 ? (uint8_t)(0x80 | payload) : (uint8_t)(payload % 2 ? 0xFF : 0x7F);
-    }
+    fill_with_nan(block->base, block->size);
     block->lead = lead;
     block->shadow = malloc(block->size);
     assert_non_null(block->shadow);

@@ -64,7 +64,7 @@ void code_store(dg_dtype_t dtype, void *base, int64_t index, uint32_t bits) {
     if (dtype == DG_DTYPE_E2M1X2) {
         uint8_t *pair = bytes + index / 2;
         const int shift = index % 2 ? 4 : 0;
-        *pair = (uint8_t)((*pair & (0xF0 >> shift)) | (bits << shift));
+        *pair = (uint8_t)(((unsigned)*pair & (0xF0U >> shift)) | (bits << shift));
     } else {
         const size_t size = (size_t)dg_dtype_size(dtype);
         memcpy(bytes + (size_t)index * size, &bits, size); /* little endian, as the library asks */

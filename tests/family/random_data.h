@@ -21,7 +21,7 @@ int64_t rng_range(rng_t *rng, int64_t low, int64_t high);
 /* Uniform in [0, 1). */
 double rng_unit(rng_t *rng);
 
-/* Roughly N(0, 1): the sum of twelve uniform numbers less six. */
+/* Roughly N(0, 1), within +-3.5: a sum of four uniform numbers. */
 double rng_normal(rng_t *rng);
 
 /* order: [count], receives a random permutation of 0..count-1. */

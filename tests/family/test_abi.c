@@ -68,7 +68,7 @@ static void test_numbers(void **state) {
         {DG_GROUPS_OFFSETS, 2}, {DG_GROUPS_PSUM, 3}, {DG_GROUPS_INDEX, 4},
         {DG_GROUPS_BLOCK_INDEX, 5}, {DG_GROUPS_MASKED, 6}, {DG_K_TOKENS_FIRST, 1},
         {DG_K_TOKENS_LAST, 2}, {DG_K_FLAT, 3}, {DG_K_OUTPUT_STACK, 0}, {DG_K_OUTPUT_LIST, 1},
-        {DG_K_OUTPUT_SUM, 2}, {DG_K_AXIS_LAST, 0}, {DG_K_AXIS_FIRST, 1}, {DG_MAX_RANK, 4}};
+        {DG_K_OUTPUT_SUM, 2}, {DG_K_AXIS_LAST, 0}, {DG_K_AXIS_ROWS, 1}, {DG_MAX_RANK, 4}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         assert_int_equal(numbers[i][0], numbers[i][1]);
     }

@@ -83,16 +83,18 @@ static dg_tensor_t result_make(
     return tensor;
 }
 
-/* Where packed factors of block row i lie: groups start a new word along axis 0. */
+/* Where the factors of block row i lie. Words along axis 0: groups start a new one. Otherwise the rows
+ * of all groups follow each other, or stay with the row of x that alone they cover. */
 typedef struct word_rows_t {
     int64_t *word; /* [block rows] */
     int64_t *byte; /* [block rows] */
+    int64_t *row;  /* [block rows] */
     int64_t words;
 } word_rows_t;
 
 static word_rows_t word_rows(
     const cast_case_t *test, int64_t m, const grouping_t *grouping, int64_t block_rows) {
-    word_rows_t rows = {
+    word_rows_t rows = {guard_scratch((size_t)block_rows * 8),
         guard_scratch((size_t)block_rows * 8), guard_scratch((size_t)block_rows * 8), 0};
     const int64_t groups = grouping ? grouping->count : 1;
     int64_t block = 0;
@@ -103,6 +105,7 @@ static word_rows_t word_rows(
         for (int64_t b = 0; b < count; b++, block++) {
             rows.word[block] = rows.words + b / 4;
             rows.byte[block] = b % 4;
+            rows.row[block] = grouping && test->gran[0] == 1 ? grouping->begin[g] + b : block;
         }
         rows.words += (count + 3) / 4;
     }
@@ -113,20 +116,23 @@ static void check_factors(const cast_case_t *test, const ref_cast_t *want, const
     const word_rows_t *rows) {
     const int64_t block_rows = want->blocks[2], block_columns = want->blocks[3];
     const size_t size = (size_t)dg_dtype_size(scale->dtype);
-    const bool first = test->k_axis == DG_K_AXIS_FIRST;
+    const bool first = test->k_axis == DG_K_AXIS_ROWS;
     /* what each element of the tensor should hold: FP32 bits, a byte, or a word of four bytes */
     uint32_t *expected = guard_scratch((size_t)(scale->shape[0] * scale->shape[1]) * 4);
+    bool *written = guard_scratch((size_t)scale->shape[0] * sizeof *written);
     for (int64_t i = 0; i < block_rows; i++) {
         for (int64_t j = 0; j < block_columns; j++) {
             const float factor = want->factor[i * block_columns + j];
             uint32_t bits;
             memcpy(&bits, &factor, sizeof bits);
+            const bool words = scale->dtype == DG_DTYPE_I32;
+            const int64_t row = words && first ? rows->word[i] : rows->row[i];
+            written[row] = true;
             if (scale->dtype == DG_DTYPE_F32) {
-                expected[i * scale->shape[1] + j] = bits;
+                expected[row * scale->shape[1] + j] = bits;
             } else if (scale->dtype == DG_DTYPE_E8M0) {
-                expected[i * scale->shape[1] + j] = bits >> 23;
+                expected[row * scale->shape[1] + j] = bits >> 23;
             } else {
-                const int64_t row = first ? rows->word[i] : i;
                 const int64_t column = first ? j : j / 4;
                 const int64_t byte = first ? rows->byte[i] : j % 4;
                 expected[row * scale->shape[1] + column] |= bits >> 23 << (8 * byte);
@@ -134,7 +140,7 @@ static void check_factors(const cast_case_t *test, const ref_cast_t *want, const
         }
     }
     for (int64_t i = 0; i < scale->shape[0]; i++) {
-        for (int64_t j = 0; j < scale->shape[1]; j++) {
+        for (int64_t j = 0; written[i] && j < scale->shape[1]; j++) {
             const uint8_t *at = (const uint8_t *)scale->data +
                                 (size_t)(i * scale->stride[0] + j * scale->stride[1]) * size;
             uint32_t got = 0;
@@ -162,7 +168,8 @@ static void check_codes(const cast_case_t *test, const ref_cast_t *want, const d
             const uint8_t *at =
                 (const uint8_t *)data->data + row * data->stride[0] + column * data->stride[1];
             const int64_t index = test->pack_first ? i : j;
-            const uint8_t got = test->fp4 ? (*at >> (index % 2 * 4)) & 15 : *at;
+            const unsigned nibble = ((unsigned)*at >> (index % 2 * 4)) & 15U;
+            const uint8_t got = (uint8_t)(test->fp4 ? nibble : *at);
             const uint8_t need = want->code[i * n + j];
             const bool both_nan = !test->fp4 && (got & 0x7F) == 0x7F && (need & 0x7F) == 0x7F;
             if (got != need && !both_nan) {
@@ -222,7 +229,8 @@ static void cast_verify(
     const ref_cast_t want = reference_of(test, m, n, grouping, x);
     const word_rows_t rows = word_rows(test, m, grouping, want.blocks[2]);
     int64_t scale_rows = want.blocks[2], scale_columns = want.blocks[3];
-    if (test->scale == DG_DTYPE_I32 && test->k_axis == DG_K_AXIS_FIRST) scale_rows = rows.words;
+    if (grouping != NULL && test->gran[0] == 1) scale_rows = m;
+    if (test->scale == DG_DTYPE_I32 && test->k_axis == DG_K_AXIS_ROWS) scale_rows = rows.words;
     if (test->scale == DG_DTYPE_I32 && test->k_axis == DG_K_AXIS_LAST) {
         scale_columns = (scale_columns + 3) / 4;
     }
@@ -268,7 +276,7 @@ static cast_case_t case_of(uint64_t kind) {
         .power_of_two = kind / 5 % 2,
         .turned = kind / 108 % 2,
         .pad = (int64_t)(kind / 7 % 3),
-        .k_axis = kind / 11 % 2 ? DG_K_AXIS_FIRST : DG_K_AXIS_LAST,
+        .k_axis = kind / 11 % 2 ? DG_K_AXIS_ROWS : DG_K_AXIS_LAST,
         .hostile = (int)(kind / 13 % 3)};
     memcpy(test.gran, grans[kind % 9], sizeof test.gran);
     test.pack_first = test.fp4 && test.turned;

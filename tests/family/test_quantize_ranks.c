@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * dg_quantize of tensors with 1, 3 and 4 axes, with blocks that take whole axes (custom dims), and
- * of an input whose first axis has stride 0, bit for bit against reference_cast.h.
+ * dg_quantize of tensors with 1, 3 and 4 axes: blocks that take whole axes (custom dims), an input
+ * whose first axis has stride 0, packed factors of stacked weights. Bit for bit against
+ * reference_cast.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -84,9 +86,50 @@ static void test_ranks_and_custom_dims(void **state) {
     }
 }
 
+/* Stacked weights [2, 600, 5] with 128 x 1 blocks: the five blocks of each column share words along
+ * the axis before the last, four to a word. */
+static void test_words_along_the_axis_before_the_last(void **state) {
+    (void)state;
+    enum { GROUPS = 2, ROWS = 600, COLUMNS = 5, BLOCKS = 5, WORDS = 2 };
+    rng_t rng = rng_make(6000);
+    float *x = guard_scratch(GROUPS * ROWS * COLUMNS * sizeof *x);
+    for (int i = 0; i < GROUPS * ROWS * COLUMNS; i++) x[i] = (float)rng_normal(&rng);
+    ref_cast_t want = {.shape = {1, GROUPS, ROWS, COLUMNS},
+        .gran = {1, 1, 128, 1},
+        .first_axis = 1,
+        .power_of_two = true};
+    ref_cast(&want, x);
+    uint8_t *codes = guard_take(GROUPS * ROWS * COLUMNS, 0, "codes");
+    uint32_t *words = guard_take(GROUPS * WORDS * COLUMNS * sizeof *words, 0, "words");
+    dg_quantize_args_t args = DG_QUANTIZE_ARGS_INIT;
+    args.x = dg_tensor_3d(x, DG_DTYPE_F32, GROUPS, ROWS, COLUMNS);
+    args.out[0].data = dg_tensor_3d(codes, DG_DTYPE_E4M3, GROUPS, ROWS, COLUMNS);
+    args.out[0].scale = dg_tensor_3d(words, DG_DTYPE_I32, GROUPS, WORDS, COLUMNS);
+    args.out[0].gran[0] = 1, args.out[0].gran[1] = 128, args.out[0].gran[2] = 1;
+    args.out[0].k_axis = DG_K_AXIS_ROWS;
+    label("quantize rank 3, words along rows");
+    guard_seal();
+    expect_ok(dg_quantize(NULL, &args, NULL));
+    assert_memory_equal(codes, want.code, GROUPS * ROWS * COLUMNS);
+    for (int g = 0; g < GROUPS; g++) {
+        for (int j = 0; j < COLUMNS; j++) {
+            for (int b = 0; b < 4 * WORDS; b++) {
+                uint32_t need = 0;
+                if (b < BLOCKS) memcpy(&need, &want.factor[(g * BLOCKS + b) * COLUMNS + j], 4);
+                const uint32_t word = words[(g * WORDS + b / 4) * COLUMNS + j];
+                assert_int_equal(word >> (b % 4 * 8) & 255, need >> 23);
+            }
+        }
+    }
+    guard_allow(codes, GROUPS * ROWS * COLUMNS);
+    guard_allow(words, GROUPS * WORDS * COLUMNS * sizeof *words);
+    guard_check();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_ranks_and_custom_dims, guard_teardown),
+        cmocka_unit_test_teardown(test_words_along_the_axis_before_the_last, guard_teardown),
     };
     return cmocka_run_group_tests_name("quantize ranks", tests, NULL, NULL);
 }

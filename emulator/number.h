@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// Number formats of operands, as plain arithmetic: decoding for products, rounding for conversions.
+#pragma once
+#include <cstdint>
+
+namespace emu {
+
+float f32_from_e4m3(uint8_t code);
+uint8_t e4m3_from_f32(float value); // nearest even, saturates at 448, NaN stays NaN
+float f32_from_bf16(uint16_t bits);
+uint16_t bf16_from_f32(float value); // nearest even
+float tf32_from_f32(float value);    // the bits that a tf32 operand keeps
+
+} // namespace emu

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// Implementation of tma.h on top of bulk.h: a box is visited in 16-byte pieces, each of which goes
+// to its swizzled place; what lies outside the tensor is zero on the way in and skipped on the way
+// out.
+#include "tma.h"
+#include "bulk.h"
+#include "global_memory.h"
+#include "number.h"
+#include "shared_memory.h"
+#include "tensor_map.h"
+#include "tensor_map_edit.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace emu {
+
+using Coordinates = std::array<int, 5>;
+
+static Coordinates keep(const int *coordinates, uint32_t rank) {
+    Coordinates kept{};
+    std::copy(coordinates, coordinates + rank, kept.begin());
+    return kept;
+}
+
+static void check_alignment(uint32_t address, const char *what) {
+    if ((address & 0xffffff) % 128)
+        fail("ALIGN", "%s: shared address 0x%x is not 128-byte aligned", what, address);
+}
+
+static void check_pieces(const TensorMap &map, const Coordinates &at, Access access,
+    const Clocks &clocks, const char *what) {
+    for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
+        if (piece.inside)
+            global_access_by(
+                piece.inside + piece.low, piece.high - piece.low, access, clocks, what);
+    });
+}
+
+static void load_into(Cta *d, uint32_t destination, const TensorMap &map, const Coordinates &at) {
+    for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
+        uint8_t *to = d->shared + shared_offset(swizzled(destination + piece.offset, map.swizzle));
+        memset(to, 0, 16);
+        if (piece.inside) memcpy(to + piece.low, piece.inside + piece.low, piece.high - piece.low);
+    });
+}
+
+void tma_load(uint32_t destination, const dg_tensor_map_t *encoded, uint32_t barrier, uint32_t rank,
+    const int *coordinates, uint32_t ranks) {
+    const TensorMap map = decode_tensor_map(encoded, rank);
+    const Coordinates at = keep(coordinates, rank);
+    const char *what = ranks ? "TMA multicast load" : "TMA load";
+    check_alignment(destination, what);
+    Cluster *cluster = current->cta->cluster;
+    if (ranks >> cluster->ctas.size())
+        fail("BOUNDS", "%s: mask 0x%x names CTAs outside the cluster", what, ranks);
+    for (uint32_t r = 0; r < cluster->ctas.size(); r++) {
+        Cta *d = ranks ? cluster->ctas[r].get() : current->cta;
+        if (ranks ? !(ranks >> r & 1) : r > 0) continue;
+        start_copy(
+            d, destination, box_bytes(map), barrier, what,
+            [&](const Access &a) {
+                tensormap_check_use(encoded, a, what);
+                check_pieces(map, at, a, current->clocks, what);
+            },
+            [=] { load_into(d, destination, map, at); });
+    }
+}
+
+static std::vector<uint8_t> read_box(const Cta *c, uint32_t source, const TensorMap &map) {
+    std::vector<uint8_t> data(box_bytes(map));
+    for (uint32_t o = 0; o < data.size(); o += 16)
+        memcpy(&data[o], c->shared + shared_offset(swizzled(source + o, map.swizzle)), 16);
+    return data;
+}
+
+static void start_box_store(const dg_tensor_map_t *encoded, uint32_t source, uint32_t rank,
+    const int *coordinates, const char *what,
+    void (*put)(const TensorMap &map, uint8_t *to, const uint8_t *from, uint32_t bytes)) {
+    const TensorMap map = decode_tensor_map(encoded, rank);
+    const Coordinates at = keep(coordinates, rank);
+    check_alignment(source, what);
+    const Cta *c = current->cta;
+    start_store(
+        source, box_bytes(map), what,
+        [&](const Access &a) {
+            tensormap_check_use(encoded, a, what);
+            check_pieces(map, at, a, current->clocks, what);
+        },
+        [=] { return read_box(c, source, map); },
+        [=](const std::vector<uint8_t> &data) {
+            for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
+                if (piece.inside)
+                    put(map, piece.inside + piece.low, &data[piece.offset + piece.low],
+                        piece.high - piece.low);
+            });
+        });
+}
+
+void tma_store(const dg_tensor_map_t *map, uint32_t source, uint32_t rank, const int *coordinates) {
+    start_box_store(map, source, rank, coordinates, "TMA store",
+        [](const TensorMap &, uint8_t *to, const uint8_t *from, uint32_t bytes) {
+            memcpy(to, from, bytes);
+        });
+}
+
+static void add_f32(uint8_t *to, const uint8_t *from) {
+    float sum, term;
+    memcpy(&sum, to, 4);
+    memcpy(&term, from, 4);
+    sum += term;
+    memcpy(to, &sum, 4);
+}
+
+static void add_bf16(uint8_t *to, const uint8_t *from) {
+    uint16_t sum, term;
+    memcpy(&sum, to, 2);
+    memcpy(&term, from, 2);
+    sum = bf16_from_f32(f32_from_bf16(sum) + f32_from_bf16(term));
+    memcpy(to, &sum, 2);
+}
+
+void tma_reduce_add(
+    const dg_tensor_map_t *map, uint32_t source, uint32_t rank, const int *coordinates) {
+    start_box_store(map, source, rank, coordinates, "TMA reduce",
+        [](const TensorMap &m, uint8_t *to, const uint8_t *from, uint32_t bytes) {
+            const uint32_t size = element_size(m.type);
+            if (m.type == ElementType::Byte) fail("TENSORMAP", "reduction of bytes");
+            for (uint32_t i = 0; i < bytes; i += size)
+                m.type == ElementType::F32 ? add_f32(to + i, from + i) : add_bf16(to + i, from + i);
+        });
+}
+
+} // namespace emu

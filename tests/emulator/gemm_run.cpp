@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// Implementation of gemm_run.h.
+#include "gemm_run.h"
+#include "check.h"
+#include "tensor_map.h"
+
+static int32_t round_up_quotient(int32_t a, int32_t b) {
+    return (a + b - 1) / b;
+}
+
+static dg_tensor_map_t map_2d(emu::ElementType type, void *base, int32_t inner, int32_t outer,
+    size_t pitch_bytes, int box_inner, int box_outer, emu::Swizzle swizzle) {
+    const uint64_t extents[2] = {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)};
+    const uint64_t strides[1] = {pitch_bytes};
+    const uint32_t box[2] = {static_cast<uint32_t>(box_inner), static_cast<uint32_t>(box_outer)};
+    return emu::encode_tensor_map(type, 2, base, extents, strides, box, swizzle);
+}
+
+static dg_sm90_fp8_gemm_block_args_t make_args(
+    const GemmSpecialisation &s, const dg_fp8_gemm_case_t &c, uint16_t *d) {
+    const int cluster_m = s.share == DG_SHARE_B ? 2 : 1, cluster_n = s.share == DG_SHARE_A ? 2 : 1;
+    const size_t k_pitch = static_cast<size_t>(c.k_pitch);
+    dg_sm90_fp8_gemm_block_args_t args{};
+    args.a = map_2d(emu::ElementType::Byte, c.a, c.k, c.m, k_pitch, 128, s.block_m / cluster_n,
+        emu::Swizzle::B128);
+    args.b = map_2d(emu::ElementType::Byte, c.b, c.k, c.n, k_pitch, 128, s.block_n / cluster_m,
+        emu::Swizzle::B128);
+    args.scale_a = map_2d(emu::ElementType::F32, c.scale_a, c.m, c.k_blocks,
+        static_cast<size_t>(c.scale_a_pitch) * 4, s.block_m, 1, emu::Swizzle::None);
+    args.d = map_2d(emu::ElementType::Bf16, d, c.n, c.m, static_cast<size_t>(c.pitch) * 2,
+        s.store_n, 16, s.store_n == 64 ? emu::Swizzle::B128 : emu::Swizzle::B64);
+    args.scale_b = c.scale_b;
+    args.scale_b_rows = c.scale_b_rows;
+    args.k_blocks = c.k_blocks;
+    args.tiles_m = round_up_quotient(c.m, s.block_m * cluster_m);
+    args.tiles_n = round_up_quotient(c.n, s.block_n * cluster_n);
+    args.band = 2;
+    return args;
+}
+
+std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool exact,
+    const emu::Config &config, uint32_t grid) {
+    dg_fp8_gemm_case_t c;
+    std::string result = "out of memory";
+    if (dg_make_fp8_gemm_case(&c, shape.m, shape.n, shape.k, exact, 7)) {
+        emu::register_global(c.a, dg_fp8_gemm_case_a_bytes(&c), true);
+        emu::register_global(c.b, dg_fp8_gemm_case_b_bytes(&c), true);
+        emu::register_global(c.scale_a, dg_fp8_gemm_case_scale_a_bytes(&c), true);
+        emu::register_global(c.scale_b, dg_fp8_gemm_case_scale_b_bytes(&c), true);
+        check::Buffer<uint16_t> d(dg_fp8_gemm_case_d_bytes(&c) / 2);
+        try {
+            const dg_sm90_fp8_gemm_block_args_t args = make_args(s, c, d.data);
+            emu::Launch launch{};
+            launch.grid = grid;
+            launch.block = static_cast<uint32_t>(s.math_groups) * 128 + 128;
+            launch.cluster = s.share == DG_SHARE_NONE ? 1 : 2;
+            launch.shared_bytes = s.shared_bytes;
+            launch.registers = 65536 / launch.block / 8 * 8;
+            launch.kernel = [&] { s.kernel(args); };
+            emu::launch(config, launch);
+            char text[200];
+            const double slack = 1.0 / (1 << 20);
+            result = dg_check_fp8_gemm_case(&c, d.data, 1, slack, text, sizeof text)
+                         ? std::string("WRONG: ") + text
+                         : "";
+        } catch (const emu::Error &e) {
+            result = e.what();
+        }
+        for (const void *p : {static_cast<const void *>(c.a), static_cast<const void *>(c.b),
+                 static_cast<const void *>(c.scale_a), static_cast<const void *>(c.scale_b)})
+            emu::unregister_global(p);
+    }
+    dg_free_fp8_gemm_case(&c);
+    return result;
+}

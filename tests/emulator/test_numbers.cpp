@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// Number formats, and the shared bit arithmetic of swizzles and descriptors.
+#include "device/convert.cuh"
+#include "device/descriptor.cuh"
+#include "device/swizzle.cuh"
+#include "number.h"
+#include "one_kernel.h"
+
+#include <cmath>
+
+using namespace check;
+
+TEST(e4m3_round_trip_and_ties) {
+    for (uint32_t code = 0; code < 256; code++) {
+        const uint8_t c = static_cast<uint8_t>(code);
+        const float value = emu::f32_from_e4m3(c);
+        if ((code & 127) == 127)
+            REQUIRE(std::isnan(value));
+        else
+            REQUIRE(emu::e4m3_from_f32(value) == c);
+    }
+    for (uint32_t code = 0; code < 126; code++) { // half way: to the even code
+        const float low = emu::f32_from_e4m3(static_cast<uint8_t>(code));
+        const float high = emu::f32_from_e4m3(static_cast<uint8_t>(code + 1));
+        REQUIRE(emu::e4m3_from_f32((low + high) / 2) == code + (code & 1));
+        REQUIRE(emu::e4m3_from_f32(std::nextafter((low + high) / 2, 0.f)) == code);
+    }
+    REQUIRE(emu::e4m3_from_f32(1e9f) == 0x7E && emu::e4m3_from_f32(-INFINITY) == 0xFE);
+    REQUIRE(emu::e4m3_from_f32(NAN) == 0x7F && emu::e4m3_from_f32(1e-9f) == 0);
+}
+TEST(bf16_rounds_to_even) {
+    REQUIRE(pack_bf16(1.f, -2.f) == 0xC0003F80u);
+    REQUIRE(emu::bf16_from_f32(f32_from_bits(0x3F808000)) == 0x3F80);
+    REQUIRE(emu::bf16_from_f32(f32_from_bits(0x3F818000)) == 0x3F82);
+    REQUIRE(std::isnan(emu::f32_from_bf16(emu::bf16_from_f32(NAN))));
+    REQUIRE(pack_e4m3(1.f, -2.f) == 0xC038);
+    REQUIRE(bits_from_f32(emu::tf32_from_f32(f32_from_bits(0x3F801FFF))) == 0x3F800000u);
+}
+TEST(swizzles_are_permutations_of_their_rows) {
+    for (uint32_t a = 0; a < 8192; a += 4) {
+        REQUIRE(swizzle_128(swizzle_128(a)) == a && swizzle_128(a) / 128 == a / 128);
+        REQUIRE(swizzle_64(swizzle_64(a)) == a && swizzle_64(a) / 64 == a / 64);
+        REQUIRE(swizzle_32(swizzle_32(a)) == a && swizzle_32(a) / 32 == a / 32);
+    }
+    REQUIRE(swizzle_128(128) == 144 && swizzle_128(7 * 128) == 7 * 128 + 112);
+}
+TEST(descriptor_fields) {
+    const uint64_t d = make_descriptor(0x12340, 0x400, 0x800, DESCRIPTOR_SWIZZLE_64);
+    REQUIRE((d & 0x3fff) == 0x1234 && (d >> 16 & 0x3fff) == 0x40 && (d >> 32 & 0x3fff) == 0x80);
+    REQUIRE(d >> 62 == 2);
+    REQUIRE(
+        make_descriptor_k128(0x8000) == make_descriptor(0x8000, 16, 1024, DESCRIPTOR_SWIZZLE_128));
+}

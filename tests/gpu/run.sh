@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs everything that needs an H200 and leaves logs and a new golden file in OUT:
+#
+#     tests/gpu/run.sh BUILD OUT [GOLDEN]
+#
+# BUILD holds the programs and cubins that the target gpu_tests made. With GOLDEN, the conformance
+# programs are also compared with that file. Every program has a time limit, so that a hang costs a
+# minute and not the machine.
+build=$1
+out=$2
+golden=$3
+failed=0
+
+limited() { # seconds, name of the log, command ...
+    seconds=$1
+    log=$2
+    shift 2
+    echo "== $*"
+    timeout "$seconds" "$@" >"$out/$log" 2>&1
+    code=$?
+    tail -n 40 "$out/$log"
+    echo "== exit code $code"
+    [ "$code" = 0 ] || failed=1
+}
+
+mkdir -p "$out"
+limited 60 conformance.log "$build/gpu_conformance" "$build/conformance.cubin" "$out"
+if [ -n "$golden" ]; then
+    limited 60 golden.log "$build/gpu_conformance" "$build/conformance.cubin" - "$golden"
+fi
+limited 150 fp8_gemm_block.log "$build/gpu_fp8_gemm_block" "$build"
+limited 90 fp8_gemm_block_time.log "$build/gpu_fp8_gemm_block" "$build" time
+exit $failed

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The PTX and the emulated vocabulary must declare the same functions with the same arguments."""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SHARED = {"swizzle.cuh", "descriptor.cuh"}  # one text for both worlds
+
+
+def signatures(path):
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
+    found = {}
+    for head, name, arguments in re.findall(
+            r"((?:template <[^>]*> )?DEVICE\s+[\w ]+?[ *]+)(\w+)\(([^)]*)\)", text):
+        # Parameter names may be left out where the emulator does not use them.
+        types = [re.sub(r"\b(\w+)$", "", a.strip()) if len(a.split()) > 1 else a
+                 for a in re.sub(r"\s+", " ", arguments).split(",")]
+        types = [re.sub(r"[&*]$", lambda m: m[0], t.strip()) for t in types]
+        found[name] = (re.sub(r"\s+", " ", head).strip(), tuple(types))
+    return found
+
+
+def main():
+    ptx = os.path.join(ROOT, "kernels", "device")
+    emulated = os.path.join(ROOT, "emulator", "device")
+    names = {os.path.basename(p) for p in glob.glob(os.path.join(ptx, "*.cuh"))} - SHARED
+    bad = sorted(names ^ {os.path.basename(p) for p in glob.glob(os.path.join(emulated, "*.cuh"))})
+    for name in sorted(names - set(bad)):
+        a, b = (signatures(os.path.join(folder, name)) for folder in (ptx, emulated))
+        bad += [f"{name}: {f}: {a.get(f)} and {b.get(f)}" for f in sorted(a.keys() | b.keys())
+                if a.get(f) != b.get(f)]
+        print(f"{name}: {len(a)} functions")
+    print("\n".join(bad))
+    return 1 if bad else 0
+
+
+sys.exit(main())
