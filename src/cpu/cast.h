@@ -76,7 +76,9 @@ typedef struct dg_cast_plan_t {
     int64_t tasks;
     size_t block_count; /* most blocks of one side in a tile */
     dg_group_range_t whole;
-    void *memory; /* what group_scale and group_tile point into */
+    /* What group_scale and group_tile point into: a plan stays where it was made. */
+    int64_t few[3 * 33];
+    int64_t *many; /* NULL up to 32 groups */
 } dg_cast_plan_t;
 
 /* Fills the plan for x and `sides` quantised tensors; release it with dg_cast_release_plan(). */
@@ -101,20 +103,31 @@ typedef dg_status_t dg_cast_tile_work_t(
 dg_status_t dg_cast_each_tile(const dg_cast_plan_t *plan, int64_t index, dg_cast_tile_work_t *work,
     void *context, int worker);
 
-/* Factors of the blocks of one tile: `first` index of block (0, ..) in the scale tensor, in blocks
- * (four a word along word_axis), and `count` of blocks. */
+/* The blocks of one tile: `first` index of block (0, ..) in the scale tensor, in blocks (four a word
+ * along word_axis), and `count` of blocks along each axis. */
 typedef struct dg_cast_blocks_t {
     int64_t first[DG_CAST_AXES], count[DG_CAST_AXES];
+    int64_t total; /* product of the counts */
+    /* [total] each, the last axis fastest; quantize.c's alone */
+    uint32_t *amax; /* bits of the largest magnitude */
+    float *factor;  /* the scale factor */
+    float *inverse; /* 1 / factor */
 } dg_cast_blocks_t;
 
 dg_cast_blocks_t dg_cast_tile_blocks(
     const dg_cast_plan_t *plan, const dg_cast_side_t *side, const dg_cast_tile_t *tile);
+
+/* From amax: factor, inverse and the tile's part of side->scale (cast_factors.c). */
+void dg_cast_finish_factors(const dg_cast_side_t *side, const dg_cast_blocks_t *blocks);
 
 /* Element offset of a position. */
 static inline int64_t dg_cast_offset(const dg_cast_view_t *view, const int64_t *position) {
     return position[0] * view->stride[0] + position[1] * view->stride[1] +
            position[2] * view->stride[2] + position[3] * view->stride[3];
 }
+
+/* Most rows of a panel: a cache line of an output in which they lie side by side. */
+#define DG_CAST_PANEL_ROWS 64
 
 /* Codes of one panel on their way out: [rows, cols], one byte each, `pitch` from row to row. Rows
  * run along row_axis of the tensor, columns along the last axis, from `position` on. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The casts' innermost loops as one table for each instruction set, like cpu/isa.h for the GEMMs.
- * quantize.c and dequantize.c call them; cast_loops.h defines them; cast_{portable,avx2,avx512}.c hold the tables.
- *
- * A run is a stretch of consecutive values. `_run` has one factor for all of it, `_columns` one for
- * each value. Codes of both types take one byte each here; E2M1 is packed afterwards.
+ * quantize.c and dequantize.c call them; cast_loops.h defines them; cast_{portable,avx2,avx512,neon}.c
+ * hold the tables. Codes of both types take one byte each here; E2M1 is packed afterwards.
  */
 #ifndef DG_CPU_CAST_KERNELS_H
 #define DG_CPU_CAST_KERNELS_H
@@ -13,16 +11,28 @@
 
 #include "cpu/pool.h"
 
-/* Out of values of one type, values: [count] f32 or bf16.
+/* Consecutive values, cut into blocks of `gran` with a factor each. */
+typedef struct dg_cast_run_t {
+    const void *values; /* [count] f32 or bf16 */
+    int64_t count;
+    int64_t first; /* place of values[0], counted from the start of block 0 */
+    int64_t gran;
+} dg_cast_run_t;
+
+/* For x of one type, f32 or bf16.
  *     max      bits, as f32, of the largest magnitude among `amax` and the values; NaN is the largest
- *     encode   codes = code nearest to values * inverse; codes: [count], inverse: [count] f32 */
+ *     encode   codes = code nearest to values * inverse; codes: [count]
+ *     blocks   amax, inverse: [blocks of the run, from block 0 on]
+ *     columns  amax, inverse: [count], one for each value */
 typedef struct dg_cpu_source_kernels_t {
-    uint32_t (*max_run)(const void *values, int64_t count, uint32_t amax);
-    void (*max_columns)(const void *values, int64_t count, uint32_t *amax);
-    void (*encode_e4m3_run)(const void *values, int64_t count, float inverse, uint8_t *codes);
+    void (*max_blocks)(const dg_cast_run_t *run, uint32_t *amax);
+    /* values: [rows, count], rows `stride` values apart */
+    void (*max_columns)(
+        const void *values, int64_t stride, int64_t rows, int64_t count, uint32_t *amax);
+    void (*encode_e4m3_blocks)(const dg_cast_run_t *run, const float *inverse, uint8_t *codes);
     void (*encode_e4m3_columns)(
         const void *values, int64_t count, const float *inverse, uint8_t *codes);
-    void (*encode_e2m1_run)(const void *values, int64_t count, float inverse, uint8_t *codes);
+    void (*encode_e2m1_blocks)(const dg_cast_run_t *run, const float *inverse, uint8_t *codes);
     void (*encode_e2m1_columns)(
         const void *values, int64_t count, const float *inverse, uint8_t *codes);
 } dg_cpu_source_kernels_t;
@@ -47,5 +57,6 @@ const dg_cpu_cast_kernels_t *dg_cpu_cast_kernels(const dg_cpu_pool_t *pool);
 extern const dg_cpu_cast_kernels_t dg_cpu_cast_portable;
 extern const dg_cpu_cast_kernels_t dg_cpu_cast_avx2;
 extern const dg_cpu_cast_kernels_t dg_cpu_cast_avx512;
+extern const dg_cpu_cast_kernels_t dg_cpu_cast_neon;
 
 #endif

@@ -10,7 +10,7 @@
 
 /* A tile of 32 Ki values is 64 or 128 KiB of x: it stays in a second-level cache from the first
  * pass over it (largest magnitudes) to the last (codes of the second output). */
-enum { TILE_ELEMENTS = 32 * 1024, TILE_RUN = 512, TILE_LINES = 64 };
+enum { TILE_ELEMENTS = 64 * 1024, TILE_RUN = 512, TILE_LINES = 64 };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
@@ -162,10 +162,12 @@ dg_status_t dg_cast_make_plan(dg_cast_plan_t *plan, const dg_tensor_t *x,
     plan->groups = grouped ? ranges : &plan->whole;
     plan->group_count = grouped ? group_count : 1;
     const size_t numbers = (size_t)plan->group_count + 1;
-    int64_t *memory = calloc(3 * numbers, sizeof *memory);
-    DG_REQUIRE(memory != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
-        "no memory for the places of %lld groups; free some", (long long)plan->group_count);
-    plan->memory = memory;
+    int64_t *memory = plan->few;
+    if (numbers > sizeof plan->few / sizeof plan->few[0] / 3) {
+        memory = plan->many = calloc(3 * numbers, sizeof *memory);
+        DG_REQUIRE(memory != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+            "no memory for the places of %lld groups; free some", (long long)plan->group_count);
+    }
     plan->group_tile = memory;
     for (int s = 0; s < count; ++s) {
         fill_side(&plan->side[s], sides[s], x, order);
@@ -179,7 +181,7 @@ dg_status_t dg_cast_make_plan(dg_cast_plan_t *plan, const dg_tensor_t *x,
 }
 
 void dg_cast_release_plan(dg_cast_plan_t *plan) {
-    free(plan->memory);
+    free(plan->many);
 }
 
 /* The group that tile `index` along group_axis belongs to: the last that begins at or before it. */
@@ -231,10 +233,11 @@ dg_status_t dg_cast_each_tile(const dg_cast_plan_t *plan, int64_t index, dg_cast
 
 dg_cast_blocks_t dg_cast_tile_blocks(
     const dg_cast_plan_t *plan, const dg_cast_side_t *side, const dg_cast_tile_t *tile) {
-    dg_cast_blocks_t blocks;
+    dg_cast_blocks_t blocks = {.total = 1};
     for (int i = 0; i < DG_CAST_AXES; ++i) {
         blocks.first[i] = (tile->begin[i] - tile->origin[i]) / side->gran[i];
         blocks.count[i] = ceil_div(tile->count[i], side->gran[i]);
+        blocks.total *= blocks.count[i];
         if (i != plan->group_axis) continue;
         const int64_t group_first = side->group_scale[tile->group];
         blocks.first[i] += side->word_axis == i ? 4 * group_first : group_first;

@@ -26,10 +26,12 @@ static void store_rows(const dg_cast_transfer_t *t) {
     }
 }
 
-/* Rows of the panel become columns of the output, whose stride along the rows is 1: strips of 32
- * columns, so that each cache line of the output is filled while it is at hand. */
+/* Rows of the panel become columns of the output, whose stride along the rows is 1. Columns are
+ * turned in a small buffer and written by the cache line: often a power of two apart, the lines of
+ * many columns would drive one another out of the first-level cache before they are full. */
 static void store_columns(const dg_cast_panel_t *panel, uint8_t *data, int64_t col_stride) {
     enum { STRIP_COLS = 32, STRIP_ROWS = 8 };
+    uint8_t turned[STRIP_COLS * DG_CAST_PANEL_ROWS];
     for (int64_t j = 0; j < panel->cols; j += STRIP_COLS) {
         const int64_t cols = panel->cols - j < STRIP_COLS ? panel->cols - j : STRIP_COLS;
         for (int64_t i = 0; i < panel->rows;) {
@@ -39,8 +41,12 @@ static void store_columns(const dg_cast_panel_t *panel, uint8_t *data, int64_t c
             for (int r = 0; r < STRIP_ROWS; ++r) {
                 rows[r] = panel->codes + (i + (r < count ? r : 0)) * panel->pitch + j;
             }
-            dg_cpu_transpose_bytes(rows, count, cols, col_stride, data + j * col_stride + i);
+            dg_cpu_transpose_bytes(rows, count, cols, DG_CAST_PANEL_ROWS, turned + i);
             i += count;
+        }
+        for (int64_t c = 0; c < cols; ++c) {
+            const uint8_t *from = turned + c * DG_CAST_PANEL_ROWS;
+            memcpy(data + (j + c) * col_stride, from, (size_t)panel->rows);
         }
     }
 }

@@ -2,31 +2,38 @@
  *
  * Quantises one tile after the other: the largest magnitude of each block, its factor, then the
  * codes, for one or two outputs while the tile is in the cache. dg_cpu_quantize() is called by
- * api/cast.c; cast_plan.c says which tiles there are, cast_kernels.h has the innermost loops.
+ * api/cast.c; cast_plan.c says which tiles there are, cast_kernels.h has the innermost loops,
+ * cast_factors.c the factors.
  */
 #include <string.h>
 
 #include "base/error.h"
 #include "cpu/cast.h"
 #include "cpu/cast_kernels.h"
+#include "cpu/tiling.h"
 #include "model/dtype.h"
 #include "model/tensor.h"
 
-/* Codes wait in panels of so many rows and columns; the pitch keeps rows off one another's cache
+/* Rows follow each other along this axis. */
+enum { ROW_AXIS = DG_CAST_FAST - 1 };
+
+/* Codes wait in panels of so many columns; the pitch keeps rows off one another's cache
  * sets when a panel is read column by column. */
-enum { PANEL_ROWS = 64, PANEL_COLS = 512, PANEL_PITCH = PANEL_COLS + 16 };
+enum { PANEL_COLS = 512, PANEL_PITCH = PANEL_COLS + 16 };
 
 /* Two outputs whose common tile is larger than this take a pass over x each. */
 enum { FUSED_ELEMENTS = 128 * 1024 };
 
+/* Rows of x a multiple of this many bytes apart share few sets of a cache: a tile of many such rows
+ * would not stay there from the first pass over it to the last. For two outputs, which take four
+ * passes, tiles up to a size are copied: 12 % less time; for one it does not pay. */
+enum { CONFLICTING_BYTES = 2048, COPIED_ELEMENTS = 128 * 1024 };
+
 /* A worker's scratch memory. */
 typedef struct dg_cast_scratch_t {
-    float values[PANEL_COLS];
-    uint8_t codes[PANEL_ROWS * PANEL_PITCH];
-    union {
-        uint32_t amax; /* bits of the largest magnitude, then */
-        float inverse; /* 1 / factor */
-    } blocks[];        /* [blocks of a tile] */
+    void *values;   /* [PANEL_COLS] of x's type */
+    uint8_t *codes; /* [DG_CAST_PANEL_ROWS, PANEL_PITCH] */
+    void *tile;     /* a copy of the tile, or NULL */
 } dg_cast_scratch_t;
 
 typedef struct dg_quantize_work_t {
@@ -35,14 +42,15 @@ typedef struct dg_quantize_work_t {
     dg_cpu_pool_t *pool;
 } dg_quantize_work_t;
 
-/* A side of a tile in progress. */
+/* A side of a tile in progress. Positions count from the beginning of the tile. */
 typedef struct dg_cast_job_t {
     const dg_cast_plan_t *plan;
     const dg_cast_side_t *side;
     const dg_cast_tile_t *tile;
     const dg_cpu_cast_kernels_t *kernels;
     const dg_cpu_source_kernels_t *source; /* of x's type */
-    dg_cast_scratch_t *scratch;
+    const dg_cast_scratch_t *scratch;
+    dg_cast_view_t x; /* the values of the tile */
     dg_cast_blocks_t blocks;
 } dg_cast_job_t;
 
@@ -66,134 +74,80 @@ static const void *load_run(
     return buffer;
 }
 
-/* The value `count` places on in a run of x. */
-static const void *advance(const dg_cast_view_t *x, const void *values, int64_t count) {
-    return (const char *)values + count * (x->dtype == DG_DTYPE_F32 ? 4 : 2);
-}
-
 /* Index among the tile's blocks of the first one on the line through `position`. */
 static int64_t block_line(const dg_cast_job_t *job, const int64_t *position) {
     int64_t index = 0;
-    for (int i = 0; i < DG_CAST_AXES; ++i) {
-        index *= job->blocks.count[i];
-        if (i == DG_CAST_FAST) break;
-        index += (position[i] - job->tile->begin[i]) / job->side->gran[i];
+    for (int i = 0; i < DG_CAST_FAST; ++i) {
+        const int64_t gran = job->side->gran[i];
+        const int64_t block = position[i] < gran ? 0 /* spares most divisions */
+                              : gran == 1        ? position[i]
+                                                 : position[i] / gran;
+        index = (index + block) * job->blocks.count[i + 1];
     }
     return index;
 }
 
-static void measure_run(const dg_cast_job_t *job, const int64_t *position, int64_t count) {
-    const int64_t gran = job->side->gran[DG_CAST_FAST];
-    const dg_cast_view_t *x = &job->plan->x;
-    const void *values = load_run(x, position, count, job->scratch->values);
-    const int64_t line = block_line(job, position);
-    const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
-    if (gran == 1) {
-        job->source->max_columns(values, count, &job->scratch->blocks[line + first].amax);
-        return;
-    }
-    for (int64_t i = 0; i < count;) {
-        const int64_t block = (first + i) / gran;
-        const int64_t left = (block + 1) * gran - first - i;
-        const int64_t piece = left < count - i ? left : count - i;
-        uint32_t *amax = &job->scratch->blocks[line + block].amax;
-        *amax = job->source->max_run(advance(x, values, i), piece, *amax);
-        i += piece;
+/* The run of x from `position` on, and the index of the first block of its line. */
+static dg_cast_run_t take_run(
+    const dg_cast_job_t *job, const int64_t *position, int64_t count, int64_t *line) {
+    *line = block_line(job, position);
+    return (dg_cast_run_t){
+        .values = load_run(&job->x, position, count, job->scratch->values),
+        .count = count,
+        .first = position[DG_CAST_FAST],
+        .gran = job->side->gran[DG_CAST_FAST],
+    };
+}
+
+/* Magnitudes of `rows` runs along the axis before the last, which end in one block of it. */
+static void measure_runs(
+    const dg_cast_job_t *job, const int64_t *position, int64_t rows, int64_t count) {
+    int64_t line;
+    const dg_cast_run_t run = take_run(job, position, count, &line);
+    uint32_t *amax = &job->blocks.amax[line];
+    if (run.gran == 1) {
+        const int64_t stride = job->x.stride[ROW_AXIS];
+        job->source->max_columns(run.values, stride, rows, count, amax + run.first);
+    } else {
+        job->source->max_blocks(&run, amax);
     }
 }
 
 static void encode_run(
     const dg_cast_job_t *job, const int64_t *position, int64_t count, uint8_t *codes) {
-    const int64_t gran = job->side->gran[DG_CAST_FAST];
+    const dg_cpu_source_kernels_t *source = job->source;
     const bool e4m3 = job->side->data.dtype == DG_DTYPE_E4M3;
-    const dg_cast_view_t *x = &job->plan->x;
-    const void *values = load_run(x, position, count, job->scratch->values);
-    const int64_t line = block_line(job, position);
-    const int64_t first = position[DG_CAST_FAST] - job->tile->begin[DG_CAST_FAST];
-    if (gran == 1) {
-        const float *inverse = &job->scratch->blocks[line + first].inverse;
-        if (e4m3) {
-            job->source->encode_e4m3_columns(values, count, inverse, codes);
-        } else {
-            job->source->encode_e2m1_columns(values, count, inverse, codes);
-        }
-        return;
-    }
-    for (int64_t i = 0; i < count;) {
-        const int64_t block = (first + i) / gran;
-        const int64_t left = (block + 1) * gran - first - i;
-        const int64_t piece = left < count - i ? left : count - i;
-        const float inverse = job->scratch->blocks[line + block].inverse;
-        if (e4m3) {
-            job->source->encode_e4m3_run(advance(x, values, i), piece, inverse, codes + i);
-        } else {
-            job->source->encode_e2m1_run(advance(x, values, i), piece, inverse, codes + i);
-        }
-        i += piece;
+    int64_t line;
+    const dg_cast_run_t run = take_run(job, position, count, &line);
+    const float *inverse = &job->blocks.inverse[line];
+    if (run.gran == 1) {
+        (e4m3 ? source->encode_e4m3_columns : source->encode_e2m1_columns)(
+            run.values, count, inverse + run.first, codes);
+    } else {
+        (e4m3 ? source->encode_e4m3_blocks : source->encode_e2m1_blocks)(&run, inverse, codes);
     }
 }
 
-static void measure_tile(const dg_cast_job_t *job, int64_t block_count) {
-    const dg_cast_tile_t *tile = job->tile;
+/* Rows from position[ROW_AXIS] on that max_columns can take at once. */
+static int64_t rows_together(const dg_cast_job_t *job, const int64_t *position) {
+    if (job->side->gran[DG_CAST_FAST] != 1 || job->x.stride[DG_CAST_FAST] != 1) return 1;
+    const int64_t gran = job->side->gran[ROW_AXIS], row = position[ROW_AXIS];
+    const int64_t block = gran - row % gran, left = job->tile->count[ROW_AXIS] - row;
+    return block < left ? block : left;
+}
+
+static void measure_tile(const dg_cast_job_t *job) {
+    const int64_t *count = job->tile->count;
     const float least = 1e-4f;
-    for (int64_t b = 0; b < block_count; ++b) job->scratch->blocks[b].amax = dg_float_bits(least);
-    int64_t p[DG_CAST_AXES];
-    const int64_t *begin = tile->begin, *count = tile->count;
-    for (p[0] = begin[0]; p[0] < begin[0] + count[0]; ++p[0]) {
-        for (p[1] = begin[1]; p[1] < begin[1] + count[1]; ++p[1]) {
-            for (p[2] = begin[2]; p[2] < begin[2] + count[2]; ++p[2]) {
-                for (int64_t j = 0; j < count[3]; j += PANEL_COLS) {
-                    p[3] = begin[3] + j;
-                    measure_run(job, p, count[3] - j < PANEL_COLS ? count[3] - j : PANEL_COLS);
-                }
-            }
-        }
-    }
-}
-
-/* The next power of two from a positive value on. Infinity and NaN become 2^127, as in the casts
- * that these must equal bit for bit. */
-static float round_up_to_power_of_two(float value) {
-    const uint32_t bits = dg_float_bits(value);
-    const uint32_t exponent = (bits >> 23 & 0xFFu) + ((bits & 0x7FFFFFu) != 0);
-    return dg_bits_float((exponent < 1 ? 1u : exponent > 254 ? 254u : exponent) << 23);
-}
-
-/* Turns the magnitude of block b into its inverse factor; gives the factor. */
-static float finish_block(const dg_cast_job_t *job, int64_t b) {
-    const float amax = dg_bits_float(job->scratch->blocks[b].amax);
-    const float quotient = amax / (job->side->data.dtype == DG_DTYPE_E4M3 ? 448.0f : 6.0f);
-    const float factor = job->side->power_of_two ? round_up_to_power_of_two(quotient) : quotient;
-    job->scratch->blocks[b].inverse = 1.0f / factor;
-    return factor;
-}
-
-/* Stores the factor of the block at `at`, an index into the scale tensor. */
-static void store_factor(const dg_cast_side_t *side, const int64_t *at, float factor) {
-    int64_t place[DG_CAST_AXES];
-    memcpy(place, at, sizeof place);
-    if (side->word_axis >= 0) place[side->word_axis] /= 4;
-    const int64_t offset = dg_cast_offset(&side->scale, place);
-    if (side->scale.dtype == DG_DTYPE_F32) {
-        ((float *)side->scale.data)[offset] = factor;
-    } else if (side->scale.dtype == DG_DTYPE_E8M0) {
-        ((uint8_t *)side->scale.data)[offset] = dg_encode_e8m0(factor);
-    } else { /* a word is begun by its lowest block and filled by the next three */
-        const int64_t byte = at[side->word_axis] & 3;
-        uint32_t *word = (uint32_t *)side->scale.data + offset;
-        const uint32_t rest = byte == 0 ? 0u : *word;
-        *word = rest | (uint32_t)dg_encode_e8m0(factor) << 8 * byte;
-    }
-}
-
-static void finish_factors(const dg_cast_job_t *job) {
-    const int64_t *first = job->blocks.first, *count = job->blocks.count;
-    int64_t b = 0, at[DG_CAST_AXES];
-    for (at[0] = first[0]; at[0] < first[0] + count[0]; ++at[0]) {
-        for (at[1] = first[1]; at[1] < first[1] + count[1]; ++at[1]) {
-            for (at[2] = first[2]; at[2] < first[2] + count[2]; ++at[2]) {
-                for (at[3] = first[3]; at[3] < first[3] + count[3]; ++at[3]) {
-                    store_factor(job->side, at, finish_block(job, b++));
+    for (int64_t b = 0; b < job->blocks.total; ++b) job->blocks.amax[b] = dg_float_bits(least);
+    int64_t p[DG_CAST_AXES], rows;
+    for (p[0] = 0; p[0] < count[0]; ++p[0]) {
+        for (p[1] = 0; p[1] < count[1]; ++p[1]) {
+            for (p[2] = 0; p[2] < count[2]; p[2] += rows) {
+                rows = rows_together(job, p);
+                for (p[3] = 0; p[3] < count[3]; p[3] += PANEL_COLS) {
+                    const int64_t left = count[3] - p[3];
+                    measure_runs(job, p, rows, left < PANEL_COLS ? left : PANEL_COLS);
                 }
             }
         }
@@ -213,16 +167,23 @@ static int panel_row_axis(const dg_cast_side_t *side) {
 }
 
 /* Encodes rows [position, + rows) along row_axis by [position, + cols) along the last axis. */
-static void encode_panel(const dg_cast_job_t *job, dg_cast_panel_t panel) {
+static void encode_panel(const dg_cast_job_t *job, const int64_t *position, dg_cast_panel_t panel) {
     const dg_cast_view_t *data = &job->side->data;
     const bool in_place = data->dtype == DG_DTYPE_E4M3 && data->stride[DG_CAST_FAST] == 1;
-    int64_t position[DG_CAST_AXES];
-    memcpy(position, panel.position, sizeof position);
+    int64_t p[DG_CAST_AXES];
+    for (int i = 0; i < DG_CAST_AXES; ++i) {
+        p[i] = position[i];
+        panel.position[i] = job->tile->begin[i] + position[i];
+    }
+    uint8_t *codes = job->scratch->codes;
+    int64_t pitch = PANEL_PITCH;
+    if (in_place) {
+        codes = (uint8_t *)data->data + dg_cast_offset(data, panel.position);
+        pitch = data->stride[panel.row_axis];
+    }
     for (int64_t i = 0; i < panel.rows; ++i) {
-        uint8_t *codes = in_place ? (uint8_t *)data->data + dg_cast_offset(data, position)
-                                  : &job->scratch->codes[i * PANEL_PITCH];
-        encode_run(job, position, panel.cols, codes);
-        ++position[panel.row_axis];
+        encode_run(job, p, panel.cols, codes + i * pitch);
+        ++p[panel.row_axis];
     }
     if (!in_place) dg_cast_store_panel(job->kernels, job->side, &panel);
 }
@@ -233,42 +194,92 @@ static void encode_tile(const dg_cast_job_t *job) {
     const int middle = row_axis == 2 ? 1 : 2;
     dg_cast_panel_t panel = {
         .codes = job->scratch->codes, .pitch = PANEL_PITCH, .row_axis = row_axis};
-    const int64_t *begin = job->tile->begin, *count = job->tile->count;
-    int64_t *p = panel.position;
-    for (p[outer] = begin[outer]; p[outer] < begin[outer] + count[outer]; ++p[outer]) {
-        for (p[middle] = begin[middle]; p[middle] < begin[middle] + count[middle]; ++p[middle]) {
-            for (int64_t i = 0; i < count[row_axis]; i += PANEL_ROWS) {
-                const int64_t rows = count[row_axis] - i;
-                p[row_axis] = begin[row_axis] + i;
-                panel.rows = rows < PANEL_ROWS ? rows : PANEL_ROWS;
-                for (int64_t j = 0; j < count[3]; j += PANEL_COLS) {
-                    const int64_t cols = count[3] - j;
-                    p[3] = begin[3] + j;
+    const int64_t *count = job->tile->count;
+    int64_t p[DG_CAST_AXES];
+    for (p[outer] = 0; p[outer] < count[outer]; ++p[outer]) {
+        for (p[middle] = 0; p[middle] < count[middle]; ++p[middle]) {
+            for (p[row_axis] = 0; p[row_axis] < count[row_axis];
+                 p[row_axis] += DG_CAST_PANEL_ROWS) {
+                const int64_t rows = count[row_axis] - p[row_axis];
+                panel.rows = rows < DG_CAST_PANEL_ROWS ? rows : DG_CAST_PANEL_ROWS;
+                for (p[3] = 0; p[3] < count[3]; p[3] += PANEL_COLS) {
+                    const int64_t cols = count[3] - p[3];
                     panel.cols = cols < PANEL_COLS ? cols : PANEL_COLS;
-                    encode_panel(job, panel);
+                    encode_panel(job, p, panel);
                 }
             }
         }
     }
 }
 
+/* x from the tile's beginning on. */
+static dg_cast_view_t view_tile(const dg_cast_plan_t *plan, const dg_cast_tile_t *tile) {
+    dg_cast_view_t x = plan->x;
+    const int64_t offset = dg_cast_offset(&x, tile->begin);
+    x.data = (char *)x.data + offset * dg_dtype_size(x.dtype);
+    return x;
+}
+
+static bool is_copied(const dg_cast_plan_t *plan) {
+    const int64_t row_bytes = plan->x.stride[ROW_AXIS] * dg_dtype_size(plan->x.dtype);
+    return plan->sides > 1 && plan->x.stride[DG_CAST_FAST] == 1 && row_bytes != 0 &&
+           row_bytes % CONFLICTING_BYTES == 0 && dg_cast_tile_elements(plan) <= COPIED_ELEMENTS;
+}
+
+/* Copies the tile to scratch memory, rows without gaps, and makes that x. */
+static void copy_tile(dg_cast_job_t *job) {
+    const int64_t *count = job->tile->count;
+    const size_t bytes = (size_t)(count[DG_CAST_FAST] * dg_dtype_size(job->x.dtype));
+    char *to = job->scratch->tile;
+    int64_t p[DG_CAST_AXES] = {0};
+    for (p[0] = 0; p[0] < count[0]; ++p[0]) {
+        for (p[1] = 0; p[1] < count[1]; ++p[1]) {
+            for (p[2] = 0; p[2] < count[2]; ++p[2]) {
+                memcpy(to, load_run(&job->x, p, count[DG_CAST_FAST], NULL), bytes);
+                to += bytes;
+            }
+        }
+    }
+    job->x.data = job->scratch->tile;
+    for (int i = DG_CAST_FAST - 1; i >= 0; --i) {
+        job->x.stride[i] = job->x.stride[i + 1] * count[i + 1];
+    }
+}
+
 static dg_status_t quantize_tile(
     const dg_cast_plan_t *plan, const dg_cast_tile_t *tile, void *context, int worker) {
     const dg_quantize_work_t *work = context;
-    const size_t bytes = sizeof(dg_cast_scratch_t) + plan->block_count * sizeof(uint32_t);
-    dg_cast_scratch_t *scratch = dg_cpu_scratch(work->pool, worker, bytes);
-    DG_REQUIRE(scratch != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+    const size_t size = (size_t)dg_dtype_size(plan->x.dtype);
+    const size_t block_bytes = plan->block_count * sizeof(float);
+    const size_t tile_bytes = is_copied(plan) ? (size_t)dg_cast_tile_elements(plan) * size : 0;
+    const size_t bytes = dg_cpu_carved_bytes(PANEL_COLS * size) +
+                         dg_cpu_carved_bytes(DG_CAST_PANEL_ROWS * PANEL_PITCH) +
+                         3 * dg_cpu_carved_bytes(block_bytes) + dg_cpu_carved_bytes(tile_bytes);
+    dg_cpu_carver_t carver = {dg_cpu_scratch(work->pool, worker, bytes)};
+    DG_REQUIRE(carver.next != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
         "no memory for %zu bytes of scratch; free some", bytes);
+    const dg_cast_scratch_t scratch = {
+        .values = dg_cpu_carve(&carver, PANEL_COLS * size),
+        .codes = dg_cpu_carve(&carver, DG_CAST_PANEL_ROWS * PANEL_PITCH),
+        .tile = dg_cpu_carve(&carver, tile_bytes),
+    };
+    float *blocks[3];
+    for (int i = 0; i < 3; ++i) blocks[i] = dg_cpu_carve(&carver, block_bytes);
+    dg_cast_job_t job = {.plan = plan,
+        .tile = tile,
+        .kernels = work->kernels,
+        .source = plan->x.dtype == DG_DTYPE_F32 ? &work->kernels->f32 : &work->kernels->bf16,
+        .scratch = &scratch,
+        .x = view_tile(plan, tile)};
+    if (tile_bytes > 0) copy_tile(&job);
     for (int s = 0; s < plan->sides; ++s) {
-        const dg_cast_side_t *side = &plan->side[s];
-        const dg_cpu_source_kernels_t *source =
-            plan->x.dtype == DG_DTYPE_F32 ? &work->kernels->f32 : &work->kernels->bf16;
-        const dg_cast_job_t job = {plan, side, tile, work->kernels, source, scratch,
-            dg_cast_tile_blocks(plan, side, tile)};
-        int64_t block_count = 1;
-        for (int i = 0; i < DG_CAST_AXES; ++i) block_count *= job.blocks.count[i];
-        measure_tile(&job, block_count);
-        finish_factors(&job);
+        job.side = &plan->side[s];
+        job.blocks = dg_cast_tile_blocks(plan, job.side, tile);
+        job.blocks.amax = (uint32_t *)(void *)blocks[0];
+        job.blocks.factor = blocks[1];
+        job.blocks.inverse = blocks[2];
+        measure_tile(&job);
+        dg_cast_finish_factors(job.side, &job.blocks);
         encode_tile(&job);
     }
     return DG_STATUS_OK;
@@ -279,10 +290,18 @@ static dg_status_t quantize_task(void *context, int64_t index, int worker) {
     return dg_cast_each_tile(work->plan, index, quantize_tile, context, worker);
 }
 
+/* Threads worth waking: each takes 10 to 20 us to wake. */
+static int choose_threads(const dg_cpu_pool_t *pool, const dg_cast_plan_t *plan) {
+    const double values_per_thread = 32 * 1024;
+    double values = plan->sides;
+    for (int i = 0; i < DG_CAST_AXES; ++i) values *= (double)plan->extent[i];
+    const int threads = dg_cpu_pool_threads(pool);
+    return values > values_per_thread * threads ? threads : 1 + (int)(values / values_per_thread);
+}
+
 static dg_status_t run_plan(dg_cpu_pool_t *pool, const dg_cast_plan_t *plan) {
     dg_quantize_work_t work = {plan, dg_cpu_cast_kernels(pool), pool};
-    const int threads = dg_cpu_pool_threads(pool);
-    return dg_cpu_run_tasks(pool, quantize_task, &work, plan->tasks, threads);
+    return dg_cpu_run_tasks(pool, quantize_task, &work, plan->tasks, choose_threads(pool, plan));
 }
 
 /* Whole rows for one output and whole columns for the other have no small tile in common: such

@@ -14,8 +14,10 @@
 
 #include <cmocka.h>
 
+#include "cpu/cast_kernels.h"
 #include "cpu/pack.h"
 #include "engine_case.h"
+#include "model/dtype.h"
 
 /* The test's parameter: which instruction set. */
 static const dg_cpu_kernels_t *find_or_skip(void **state) {
@@ -54,6 +56,71 @@ static void test_decoders(void **state) {
     free(halves);
     free(got);
     free(expected);
+}
+
+/* Guards against: an encoder that rounds, saturates or signs differently anywhere. Values that
+ * differ in the 20 upper bits, each with lower bits on and beside every bound between codes; run
+ * lengths that end inside a vector. */
+static void test_encoders(void **state) {
+    find_or_skip(state);
+    enum { UPPERS = 256, LOWERS = 5, COUNT = UPPERS * LOWERS - 3 };
+    static const uint32_t lower[LOWERS] = {0, 1, 0x7FF, 0x800, 0xFFF};
+    static float values[UPPERS * LOWERS];
+    static uint8_t got[COUNT];
+    dg_cpu_pool_t *pool;
+    assert_int_equal(dg_cpu_create_pool(1, *(const dg_cpu_isa_t *)*state, &pool), DG_STATUS_OK);
+    const dg_cpu_source_kernels_t *kernels = &dg_cpu_cast_kernels(pool)->f32;
+    const float one = 1.0f;
+    const dg_cast_run_t run = {.values = values, .count = COUNT, .gran = COUNT};
+    for (uint32_t first = 0; first < 1u << 20; first += UPPERS) {
+        for (uint32_t i = 0; i < UPPERS * LOWERS; i++) {
+            values[i] = dg_bits_float((first + i / LOWERS) << 12 | lower[i % LOWERS]);
+        }
+        kernels->encode_e4m3_blocks(&run, &one, got);
+        for (int i = 0; i < COUNT; i++) assert_int_equal(got[i], dg_encode_e4m3(values[i]));
+        kernels->encode_e2m1_blocks(&run, &one, got);
+        for (int i = 0; i < COUNT; i++) assert_int_equal(got[i], dg_encode_e2m1(values[i]));
+    }
+    dg_cpu_destroy_pool(pool);
+}
+
+/* Guards against: a maximum that loses NaN or a sign, or counts a value outside its block or row. */
+static void test_magnitudes(void **state) {
+    find_or_skip(state);
+    enum { ROWS = 5, COLS = 77, STRIDE = 90, GRAN = 31, FIRST = 11 };
+    static float values[ROWS * STRIDE];
+    static uint16_t halves[ROWS * STRIDE];
+    dg_cpu_pool_t *pool;
+    assert_int_equal(dg_cpu_create_pool(1, *(const dg_cpu_isa_t *)*state, &pool), DG_STATUS_OK);
+    const dg_cpu_cast_kernels_t *kernels = dg_cpu_cast_kernels(pool);
+    uint64_t random = 9;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < ROWS * STRIDE; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            halves[i] = (uint16_t)(random >> 48);
+            if (round % 2 == 0) halves[i] &= 0xBFFF; /* no NaN, which would hide all else */
+            values[i] = dg_decode_bf16(halves[i]);
+        }
+        uint32_t columns[2][COLS], blocks[2][4], column[COLS], block[4];
+        for (int i = 0; i < COLS; i++) columns[0][i] = columns[1][i] = column[i] = (uint32_t)i;
+        for (int i = 0; i < 4; i++) blocks[0][i] = blocks[1][i] = block[i] = 5;
+        for (int i = 0; i < ROWS * STRIDE; i++) {
+            const uint32_t bits = dg_float_bits(values[i]) & 0x7FFFFFFF;
+            const int at = i % STRIDE;
+            if (at < COLS && bits > column[at]) column[at] = bits;
+            uint32_t *largest = &block[(FIRST + at) / GRAN];
+            if (i < COLS && bits > *largest) *largest = bits;
+        }
+        kernels->f32.max_columns(values, STRIDE, ROWS, COLS, columns[0]);
+        kernels->bf16.max_columns(halves, STRIDE, ROWS, COLS, columns[1]);
+        kernels->f32.max_blocks(&(dg_cast_run_t){values, COLS, FIRST, GRAN}, blocks[0]);
+        kernels->bf16.max_blocks(&(dg_cast_run_t){halves, COLS, FIRST, GRAN}, blocks[1]);
+        for (int t = 0; t < 2; t++) {
+            assert_memory_equal(columns[t], column, sizeof column);
+            assert_memory_equal(blocks[t], block, sizeof block);
+        }
+    }
+    dg_cpu_destroy_pool(pool);
 }
 
 static float random_float(uint64_t *state, bool with_specials) {
@@ -161,6 +228,8 @@ static dg_cpu_isa_t kinds[] = {
 int main(void) {
     const struct CMUnitTest tests[] = {
         FOR_EACH_KIND(test_decoders),
+        FOR_EACH_KIND(test_encoders),
+        FOR_EACH_KIND(test_magnitudes),
         FOR_EACH_KIND(test_micro_kernel),
         FOR_EACH_KIND(test_whole_products),
         cmocka_unit_test(test_absent_sets_are_refused),
