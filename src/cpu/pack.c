@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cpu/e2m1.h"
+#include "cpu/inline.h"
 #include "cpu/transpose.h"
 
 /* A row that does not exist. */
@@ -43,20 +44,6 @@ static int64_t source_k(const dg_cpu_operand_t *operand, int64_t k) {
  * matter that the address may lie past the end of the operand. */
 static void prefetch(const uint8_t *address, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + i);
-}
-
-/* A copy whose usual sizes are known to the compiler: one or two moves instead of a call. */
-static void copy_codes(uint8_t *to, const uint8_t *from, size_t bytes) {
-    switch (bytes) {
-    case 6: memcpy(to, from, 6); break;
-    case 12: memcpy(to, from, 12); break;
-    case 14: memcpy(to, from, 14); break;
-    case 16: memcpy(to, from, 16); break;
-    case 28: memcpy(to, from, 28); break;
-    case 32: memcpy(to, from, 32); break;
-    case 64: memcpy(to, from, 64); break;
-    default: memcpy(to, from, bytes);
-    }
 }
 
 /* Codes of panel p, k value k. */
@@ -93,6 +80,32 @@ static void stage_any(const dg_cpu_stage_t *stage) {
     }
 }
 
+/* One k of `panels` whole panels, whose codes take `bytes` each. */
+DG_ALWAYS_INLINE void deal_codes(
+    const uint8_t *from, size_t bytes, int panels, int64_t panel_bytes, uint8_t *to) {
+    for (int p = 0; p < panels; p++) memcpy(to + p * panel_bytes, from + (size_t)p * bytes, bytes);
+}
+
+/* One k of all panels. The usual sizes are known to the compiler: a move or two for each panel. */
+static void stage_codes_of_k(const dg_cpu_stage_t *stage, const uint8_t *from, uint8_t *to) {
+    const size_t bytes = (size_t)(stage->width * stage->code_size);
+    const int whole = stage->row_count / stage->width;
+    switch (bytes) {
+    case 6: deal_codes(from, 6, whole, stage->panel_bytes, to); break;
+    case 12: deal_codes(from, 12, whole, stage->panel_bytes, to); break;
+    case 14: deal_codes(from, 14, whole, stage->panel_bytes, to); break;
+    case 16: deal_codes(from, 16, whole, stage->panel_bytes, to); break;
+    case 28: deal_codes(from, 28, whole, stage->panel_bytes, to); break;
+    case 32: deal_codes(from, 32, whole, stage->panel_bytes, to); break;
+    case 64: deal_codes(from, 64, whole, stage->panel_bytes, to); break;
+    default: deal_codes(from, bytes, whole, stage->panel_bytes, to);
+    }
+    if (whole < stage->panel_count) {
+        memcpy(to + whole * stage->panel_bytes, from + (size_t)whole * bytes,
+            (size_t)(rows_of_panel(stage, whole) * stage->code_size));
+    }
+}
+
 /* Rows side by side in memory (MN-major): each k is one copy for each panel. */
 static void stage_mn_major(const dg_cpu_stage_t *stage) {
     const dg_cpu_operand_t *operand = stage->operand;
@@ -100,17 +113,15 @@ static void stage_mn_major(const dg_cpu_stage_t *stage) {
     for (int64_t k = 0; k < stage->k_count; k++) {
         const int64_t sk = source_k(operand, stage->k + k);
         if (sk < 0) continue;
-        const int64_t next = stage->row + stage->row_count + sk * operand->k_stride;
-        if (operand->dtype != DG_DTYPE_E2M1X2) prefetch(data + next * stage->code_size, 1);
-        for (int p = 0; p < stage->panel_count; p++) {
-            const int64_t index = stage->row + p * stage->width + sk * operand->k_stride;
-            const int rows = rows_of_panel(stage, p);
-            if (operand->dtype == DG_DTYPE_E2M1X2) {
-                dg_cpu_unpack_e2m1(data, index, rows, codes_at(stage, p, k));
-            } else {
-                copy_codes(codes_at(stage, p, k), data + index * stage->code_size,
-                    (size_t)(rows * stage->code_size));
+        const int64_t index = stage->row + sk * operand->k_stride;
+        if (operand->dtype == DG_DTYPE_E2M1X2) {
+            for (int p = 0; p < stage->panel_count; p++) {
+                dg_cpu_unpack_e2m1(
+                    data, index + p * stage->width, rows_of_panel(stage, p), codes_at(stage, p, k));
             }
+        } else {
+            prefetch(data + (index + stage->row_count) * stage->code_size, 1);
+            stage_codes_of_k(stage, data + index * stage->code_size, codes_at(stage, 0, k));
         }
     }
 }

@@ -29,12 +29,13 @@ static void store_bf16(const float *total, int64_t count, const uint16_t *c, uin
 }
 
 /* What an absent row or column of an operand met (a NaN, perhaps) does not show. */
-static void clear_absent(
-    int64_t row_offset, const int64_t *col_offsets, int64_t count, float *total) {
-    if (row_offset == DG_CPU_NO_ROW) {
+static void clear_absent(const dg_cpu_product_t *product, int64_t row_offset,
+    const int64_t *col_offsets, int64_t count, float *total) {
+    if (product->a.rows && row_offset == DG_CPU_NO_ROW) {
         memset(total, 0, (size_t)count * sizeof(float));
         return;
     }
+    if (!product->b.rows) return;
     for (int64_t j = 0; j < count; j++) {
         if (col_offsets[j] == DG_CPU_NO_ROW) total[j] = 0.0f;
     }
@@ -44,7 +45,6 @@ void dg_cpu_store_tile(const dg_cpu_kernels_t *kernels, const dg_cpu_product_t *
     const dg_cpu_tile_t *tile, const int64_t *row_offsets, const int64_t *col_offsets,
     float *totals) {
     const int64_t row_panels = (tile->rows + kernels->rows - 1) / kernels->rows;
-    const bool absent = product->a.rows || product->b.rows;
     for (int64_t i = 0; i < tile->rows; i++) {
         const int64_t row = product->d_rows ? product->d_rows[tile->row + i] : tile->row + i;
         if (row < 0) continue;
@@ -53,7 +53,7 @@ void dg_cpu_store_tile(const dg_cpu_kernels_t *kernels, const dg_cpu_product_t *
             float *total = totals + (panel * kernels->rows + i % kernels->rows) * kernels->cols;
             const int64_t count =
                 tile->cols - col < kernels->cols ? tile->cols - col : kernels->cols;
-            if (absent) clear_absent(row_offsets[i], col_offsets + col, count, total);
+            clear_absent(product, row_offsets[i], col_offsets + col, count, total);
             const int64_t to = row * product->d_row_stride + tile->col + col;
             const int64_t from = row * product->c_row_stride + tile->col + col;
             if (product->d_dtype == DG_DTYPE_F32) {
