@@ -29,7 +29,7 @@ from .utils import *
 # The release whose API this is, then our own version: gates that ask for >= 2.6 are content.
 __version__ = "2.6.1+c." + _native.version()
 
-if "torch" in sys.modules:
+if sys.modules.get("torch") is not None:
     from . import _ops  # torch.ops.deep_gemm
 
 
@@ -37,5 +37,8 @@ def __getattr__(name):
     # modules that not every program needs: they are imported when they are first named
     if name in ("legacy", "nn", "testing"):
         import importlib
-        return importlib.import_module("." + name, __name__)
+        try:
+            return importlib.import_module("." + name, __name__)
+        except ImportError as error:  # hasattr() tells the truth where torch is missing
+            raise AttributeError(f"deep_gemm.{name} cannot be imported: {error}") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -64,7 +64,7 @@ static void fill_dense_strides(dg_tensor_t *tensor) {
 
 bool dgpy_take_dlpack(
     const dlpack_tensor_t *tensor, const char *argument, dgpy_role_t role, dg_tensor_t *out) {
-    if (tensor->ndim > DG_MAX_RANK) return refuse_rank(argument, tensor->ndim);
+    if (tensor->ndim < 0 || tensor->ndim > DG_MAX_RANK) return refuse_rank(argument, tensor->ndim);
     out->dtype = element_type(tensor->code, tensor->bits, tensor->lanes, role);
     if (out->dtype == DG_DTYPE_NONE) {
         char name[64];
@@ -166,7 +166,7 @@ static PyObject *name_dtype(PyObject *dtype) {
 
 static bool take_array(
     const array_struct_t *array, const char *argument, dg_tensor_t *out, bool *readonly) {
-    if (array->rank > DG_MAX_RANK) return refuse_rank(argument, array->rank);
+    if (array->rank < 0 || array->rank > DG_MAX_RANK) return refuse_rank(argument, array->rank);
     if ((array->flags & ARRAY_NOT_SWAPPED) == 0)
         return refuse_type(argument, "of the other byte order");
     *readonly = (array->flags & ARRAY_WRITABLE) == 0;

@@ -36,3 +36,12 @@ def test_plain_layer_is_the_same_function(example):
     with torch.no_grad():
         expected = plain(x, sizes)
         assert (fp8(x, sizes) - expected).norm() < 0.05 * expected.norm()
+
+
+@pytest.mark.parametrize("page", ("README.md", "docs/porting.md"))
+def test_first_python_example_of_a_page(page):
+    text = (EXAMPLES.parent / page).read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(code, names)
+    assert names["y"].isfinite().all() and names["y"].norm() > 0

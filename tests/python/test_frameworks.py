@@ -180,3 +180,49 @@ def test_no_references_are_kept(rng):
         with pytest.raises(ValueError):
             deep_gemm.fp8_gemm_nt((tensors[0], tensors[3]), (tensors[2], tensors[1]), tensors[4])
     assert [sys.getrefcount(x) for x in tensors] == before
+
+
+def broken(name, value):
+    """A tensor as of older torch whose attribute `name` is wrong."""
+    tensor = OldTorch(np.zeros((4, 64), ml_dtypes.bfloat16))
+    setattr(tensor, name, value)
+    return tensor
+
+
+class Liar:
+    """Says it has DLPack and hands out something else."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __dlpack__(self, **keywords):
+        return self.answer()
+
+
+def fail():
+    raise KeyError("an exception of the producer's own")
+
+
+HOSTILE = {
+    "address is text": lambda: broken("data_ptr", lambda: "here"),
+    "address missing": lambda: broken("data_ptr", None),
+    "stride of another rank": lambda: broken("stride", lambda: (64,)),
+    "stride is None": lambda: broken("stride", lambda: None),
+    "shape is a number": lambda: broken("shape", 4),
+    "shape is text": lambda: broken("shape", ("4", "64")),
+    "extent beyond 64 bits": lambda: broken("shape", (2**70, 64)),
+    "extent negative": lambda: broken("shape", (-4, 64)),
+    "type unknown": lambda: broken("dtype", "torch.quint4x2"),
+    "no address": lambda: broken("data_ptr", lambda: 0),
+    "capsule is None": lambda: Liar(lambda: None),
+    "capsule of another kind": lambda: Liar(lambda: _new_capsule(1, b"something", None)),
+    "producer fails": lambda: Liar(fail),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_broken_producers_raise(kind):
+    good, d = np.zeros((4, 64), ml_dtypes.bfloat16), np.full((4, 4), 7, np.float32)
+    with pytest.raises(Exception):
+        deep_gemm.bf16_gemm_nt(HOSTILE[kind](), good, d)
+    assert (d == 7).all()

@@ -96,3 +96,9 @@ def test_repeats_and_rows_keep_their_bits(framework):
     assert (framework.to_float64(run(framework, a, b)) == first).all()
     a.codes, a.factors = a.codes[40:53], a.factors[40:53]
     assert (framework.to_float64(run(framework, a, b)) == first[40:53]).all()
+
+
+def test_layers_are_absent_without_torch():
+    code = "import sys; sys.modules['torch'] = None; import deep_gemm; " \
+           "print(hasattr(deep_gemm, 'nn'), hasattr(deep_gemm, 'testing'))"
+    assert python(code).stdout.split() == ["False", "True"]
