@@ -28,8 +28,13 @@ static dg_sm90_fp8_gemm_block_args_t make_args(
         emu::Swizzle::B128);
     args.scale_a = map_2d(emu::ElementType::F32, c.scale_a, c.m, c.k_blocks,
         static_cast<size_t>(c.scale_a_pitch) * 4, s.block_m, 1, emu::Swizzle::None);
-    args.d = map_2d(emu::ElementType::Bf16, d, c.n, c.m, static_cast<size_t>(c.pitch) * 2,
-        s.store_n, 16, s.store_n == 64 ? emu::Swizzle::B128 : emu::Swizzle::B64);
+    if (s.store_buffers > 0)
+        args.d = map_2d(emu::ElementType::Bf16, d, c.n, c.m, static_cast<size_t>(c.pitch) * 2,
+            s.store_n, 16, s.store_n == 64 ? emu::Swizzle::B128 : emu::Swizzle::B64);
+    args.m = c.m;
+    args.n = c.n;
+    args.d_elements = d;
+    args.d_pitch = c.pitch;
     args.scale_b = c.scale_b;
     args.scale_b_rows = c.scale_b_rows;
     args.k_blocks = c.k_blocks;
@@ -44,6 +49,7 @@ std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool e
     dg_fp8_gemm_case_t c;
     std::string result = "out of memory";
     if (dg_make_fp8_gemm_case(&c, shape.m, shape.n, shape.k, exact, 7)) {
+        if (s.store_buffers == 0) c.pitch = c.n + 3 - c.n % 2; // odd: nothing TMA could store
         emu::register_global(c.a, dg_fp8_gemm_case_a_bytes(&c), true);
         emu::register_global(c.b, dg_fp8_gemm_case_b_bytes(&c), true);
         emu::register_global(c.scale_a, dg_fp8_gemm_case_scale_a_bytes(&c), true);

@@ -18,7 +18,7 @@ struct GemmShape {
 // What the host has to know of a specialisation; filled from its macros by SPECIALISATION().
 struct GemmSpecialisation {
     const char *name;
-    int block_m, block_n, math_groups, share, store_n;
+    int block_m, block_n, math_groups, share, store_n, store_buffers;
     uint32_t shared_bytes;
     void (*kernel)(dg_sm90_fp8_gemm_block_args_t args);
 };
@@ -27,7 +27,7 @@ struct GemmSpecialisation {
 #define SPECIALISATION(space)                                                                      \
     GemmSpecialisation {                                                                           \
 #        space, space::tile_m, space::tile_n, space::groups, space::share, space::chunk,           \
-            space::bytes, space::dg_sm90_fp8_gemm_block                                            \
+            space::buffers, space::bytes, space::dg_sm90_fp8_gemm_block                            \
     }
 
 // Empty if the run was right, otherwise what was wrong: a fault of the emulator, or wrong results.

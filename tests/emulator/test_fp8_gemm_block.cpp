@@ -56,6 +56,18 @@ namespace three_groups {
 #include "gemm_specialisation.inc"
 } // namespace three_groups
 
+namespace direct {
+#define BLOCK_M 128
+#define BLOCK_N 128
+#define STAGES 2
+#define MATH_GROUPS 1
+#define SHARE DG_SHARE_A
+#define STORE_N 64
+#define STORE_BUFFERS 0
+#define UNROLL_K 1
+#include "gemm_specialisation.inc"
+} // namespace direct
+
 static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shape, uint32_t grid) {
     for (const bool exact : {true, false})
         for (emu::Config config : check::schedules()) {
@@ -81,8 +93,16 @@ TEST(k_tail) {
 TEST(many_k_blocks) {
     run_all_schedules(SPECIALISATION(plain), {64, 128, 34 * 128}, 1);
 }
-TEST(n_not_a_multiple_of_eight) {
-    run_all_schedules(SPECIALISATION(plain), {70, 131, 256}, 2);
+TEST(stored_without_tma) {
+    for (const GemmShape &shape : {GemmShape{70, 131, 256}, {130, 1, 128}, {5, 384, 128}})
+        run_all_schedules(SPECIALISATION(direct), shape, 2);
+}
+// TMA stores whole pieces of 16 bytes: the reason for `direct`.
+TEST(tma_would_store_beyond_ragged_columns) {
+    const std::string wrong =
+        run_gemm(SPECIALISATION(plain), {70, 131, 256}, true, check::schedules()[0], 2);
+    REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
+    REQUIRE(wrong.find("350 written outside") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {
     run_all_schedules(SPECIALISATION(share_a), {300, 384, 512}, 2);
