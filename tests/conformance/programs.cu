@@ -239,9 +239,12 @@ KERNEL(128) convert(KERNEL_PARAMETER conform_args_t args) {
 /* ---- what a barrier answers after each step; one thread */
 
 #define SPARE_BARRIER (BARRIER + 8)
+/* The fence is there because the answer is asynchronous: without it, a look that had to wait was seen
+ * to answer for the barrier as the next lines left it. */
 #define LOOK                                                                                       \
     st_global_u32(args.output + step++,                                                            \
-        (mbarrier_test(BARRIER, 0) ? 1u : 0u) | (mbarrier_test(BARRIER, 1) ? 2u : 0u))
+        (mbarrier_test(BARRIER, 0) ? 1u : 0u) | (mbarrier_test(BARRIER, 1) ? 2u : 0u));            \
+    fence_acq_rel(SCOPE_GPU)
 
 KERNEL(128) barrier_steps(KERNEL_PARAMETER conform_args_t args) {
     uint32_t step = 0;

@@ -18,12 +18,12 @@ static dg_tensor_map_t map_2d(emu::ElementType type, void *base, int32_t inner, 
 }
 
 static dg_sm90_fp8_gemm_block_args_t make_args(
-    const GemmSpecialisation &s, const dg_fp8_gemm_case_t &c, uint16_t *d) {
+    const GemmSpecialisation &s, const dg_fp8_gemm_case_t &c, uint16_t *d, emu::Swizzle a_swizzle) {
     const int cluster_m = s.share == DG_SHARE_B ? 2 : 1, cluster_n = s.share == DG_SHARE_A ? 2 : 1;
     const size_t k_pitch = static_cast<size_t>(c.k_pitch);
     dg_sm90_fp8_gemm_block_args_t args{};
-    args.a = map_2d(emu::ElementType::Byte, c.a, c.k, c.m, k_pitch, 128, s.block_m / cluster_n,
-        emu::Swizzle::B128);
+    args.a = map_2d(
+        emu::ElementType::Byte, c.a, c.k, c.m, k_pitch, 128, s.block_m / cluster_n, a_swizzle);
     args.b = map_2d(emu::ElementType::Byte, c.b, c.k, c.n, k_pitch, 128, s.block_n / cluster_m,
         emu::Swizzle::B128);
     args.scale_a = map_2d(emu::ElementType::F32, c.scale_a, c.m, c.k_blocks,
@@ -45,7 +45,7 @@ static dg_sm90_fp8_gemm_block_args_t make_args(
 }
 
 std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool exact,
-    const emu::Config &config, uint32_t grid) {
+    const emu::Config &config, uint32_t grid, emu::Swizzle a_swizzle) {
     dg_fp8_gemm_case_t c;
     std::string result = "out of memory";
     if (dg_make_fp8_gemm_case(&c, shape.m, shape.n, shape.k, exact, 7)) {
@@ -56,7 +56,7 @@ std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool e
         emu::register_global(c.scale_b, dg_fp8_gemm_case_scale_b_bytes(&c), true);
         check::Buffer<uint16_t> d(dg_fp8_gemm_case_d_bytes(&c) / 2);
         try {
-            const dg_sm90_fp8_gemm_block_args_t args = make_args(s, c, d.data);
+            const dg_sm90_fp8_gemm_block_args_t args = make_args(s, c, d.data, a_swizzle);
             emu::Launch launch{};
             launch.grid = grid;
             launch.block = static_cast<uint32_t>(s.math_groups) * 128 + 128;

@@ -5,6 +5,7 @@
 #pragma once
 #include "args/gemm.h"
 #include "launch.h"
+#include "tensor_map.h"
 
 #include "../reference/fp8_gemm_case.h"
 
@@ -31,5 +32,6 @@ struct GemmSpecialisation {
     }
 
 // Empty if the run was right, otherwise what was wrong: a fault of the emulator, or wrong results.
+// a_swizzle: of the tensor map of a; the kernel needs 128 bytes.
 std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool exact,
-    const emu::Config &config, uint32_t grid);
+    const emu::Config &config, uint32_t grid, emu::Swizzle a_swizzle = emu::Swizzle::B128);

@@ -4,69 +4,7 @@
 // tiles than CTAs, k tails, one to many trips round the ring.
 #include "check.h"
 #include "gemm_run.h"
-#include "gemm_vocabulary.h"
-
-#define KERNEL_TEXT "sm90/fp8_gemm_block.cu"
-
-namespace plain {
-#define BLOCK_M 128
-#define BLOCK_N 128
-#define STAGES 3
-#define MATH_GROUPS 2
-#define SHARE DG_SHARE_NONE
-#define STORE_N 64
-#define STORE_BUFFERS 2
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace plain
-
-namespace share_a {
-#define BLOCK_M 256
-#define BLOCK_N 128
-#define STAGES 2
-#define MATH_GROUPS 2
-#define SHARE DG_SHARE_A
-#define STORE_N 64
-#define STORE_BUFFERS 1
-#define UNROLL_K 4
-#include "gemm_specialisation.inc"
-} // namespace share_a
-
-namespace share_b {
-#define BLOCK_M 64
-#define BLOCK_N 192
-#define STAGES 4
-#define MATH_GROUPS 1
-#define SHARE DG_SHARE_B
-#define STORE_N 32
-#define STORE_BUFFERS 3
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace share_b
-
-namespace three_groups {
-#define BLOCK_M 192
-#define BLOCK_N 96
-#define STAGES 2
-#define MATH_GROUPS 3
-#define SHARE DG_SHARE_NONE
-#define STORE_N 32
-#define STORE_BUFFERS 2
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace three_groups
-
-namespace direct {
-#define BLOCK_M 128
-#define BLOCK_N 128
-#define STAGES 2
-#define MATH_GROUPS 1
-#define SHARE DG_SHARE_A
-#define STORE_N 64
-#define STORE_BUFFERS 0
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace direct
+#include "gemm_specialisations.h"
 
 static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shape, uint32_t grid) {
     for (const bool exact : {true, false})
@@ -103,6 +41,18 @@ TEST(tma_would_store_beyond_ragged_columns) {
         run_gemm(SPECIALISATION(plain), {70, 131, 256}, true, check::schedules()[0], 2);
     REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
     REQUIRE(wrong.find("350 written outside") != std::string::npos);
+}
+// A map of a with another swizzle than the kernel's descriptors say.
+TEST(bug_operand_map_without_swizzle) {
+    for (const emu::Config &config : check::schedules())
+        REQUIRE(
+            !run_gemm(SPECIALISATION(plain), {200, 232, 640}, true, config, 2, emu::Swizzle::None)
+                 .empty());
+}
+TEST(bug_operand_map_with_a_narrower_swizzle) {
+    const std::string wrong = run_gemm(
+        SPECIALISATION(plain), {200, 232, 640}, true, check::schedules()[0], 2, emu::Swizzle::B64);
+    REQUIRE(wrong.find("exceeds the swizzle span") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {
     run_all_schedules(SPECIALISATION(share_a), {300, 384, 512}, 2);
