@@ -108,7 +108,8 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
     DG_TRY(status);
     if (options != NULL) DG_TRY(dg_merge_settings(&merged, options));
     dg_context_t *ctx = calloc(1, sizeof *ctx);
-    DG_REQUIRE(ctx != NULL, DG_STATUS_OUT_OF_MEMORY, "out", "", "no memory for a context");
+    DG_REQUIRE(
+        ctx != NULL, DG_STATUS_OUT_OF_MEMORY, "out", "", "no memory for a context; free some");
     ctx->state = STATE_LIVE;
     ctx->options = merged;
     lock_contexts();
@@ -194,12 +195,13 @@ dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *c
 /* With the lock held: makes the context's pool as its settings say now. */
 static dg_status_t make_slot(dg_context_t *ctx) {
     pool_slot_t *slot = calloc(1, sizeof *slot);
-    DG_REQUIRE(slot != NULL, DG_STATUS_OUT_OF_MEMORY, "", "", "no memory for the CPU threads");
+    DG_REQUIRE(
+        slot != NULL, DG_STATUS_OUT_OF_MEMORY, "", "", "no memory for the CPU threads; free some");
     const dg_status_t status =
         dg_cpu_create_pool(ctx->options.num_threads, ctx->options.cpu_isa, &slot->pool);
     if (status != DG_STATUS_OK) {
         free(slot);
-        return dg_fail(status, "", "", "could not make a pool of %d CPU threads (%s)",
+        return dg_fail(status, "", "", "no memory for %d CPU threads (%s); free some, or use fewer",
             ctx->options.num_threads, dg_status_string(status));
     }
     ctx->slot = slot;
