@@ -61,9 +61,9 @@ typedef enum dg_group_values_t {
 } dg_group_values_t;
 
 typedef enum dg_log_level_t {
-    DG_LOG_ERROR = 1, /* a call was refused or failed */
-    DG_LOG_INFO = 2,  /* decisions worth knowing: instruction set, number of threads */
-    DG_LOG_DEBUG = 3  /* one line for each call: family, shapes, time */
+    DG_LOG_ERROR = 1, /* a call that takes tensors was refused or failed: "call= status= error=" */
+    DG_LOG_INFO = 2,  /* CPU threads are at hand, or others after a change: "call= threads= isa=" */
+    DG_LOG_DEBUG = 3  /* one line for each call that succeeded: "call= us=", microseconds */
 } dg_log_level_t;
 
 /* Receives one line of text (no newline), "key=value" parts separated by blanks. Called on the

@@ -306,6 +306,7 @@ static void test_log(void **state) {
         for (int i = 0; i < 3; i++) expect_ok(small_gemm(ctx, &d));
         if (level == DG_LOG_DEBUG) assert_int_equal(count.lines[DG_LOG_DEBUG], 3);
         assert_int_equal(count.lines[DG_LOG_ERROR], 0);
+        assert_int_equal(count.lines[DG_LOG_INFO], level >= DG_LOG_INFO); /* once, of threads */
         dg_gemm_args_t args = DG_GEMM_ARGS_INIT;
         expect_status(dg_gemm(ctx, &args, NULL), DG_STATUS_NULL_POINTER);
         assert_int_equal(count.lines[DG_LOG_ERROR], 1);
