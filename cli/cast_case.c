@@ -111,13 +111,18 @@ static void expect_cast(cli_case_t *problem, cast_t *cast, int64_t gran_m, int64
     const int64_t n = problem->shape.n;
     const bool words_along_rows =
         problem->shape.scale == CLI_SCALE_UE8M0 && cast->view.k_axis == DG_K_AXIS_ROWS;
+    const bool by_row = cast->view.gran[0] == 1; /* a row's factors stay at its index */
     int64_t first = 0;
-    if (problem->shape.scale == CLI_SCALE_UE8M0) { /* bytes past the last block are zero */
-        memset(cast->factors.expected, 0, (size_t)(cast->factors.count * cast->factors.size));
-    }
     for (int64_t g = 0; g < state->place.groups; g++) {
         const int64_t size = state->place.size[g];
         const int64_t blocks_m = ceil_div(size, gran_m);
+        if (by_row) first = state->place.begin[g];
+        if (problem->shape.scale == CLI_SCALE_UE8M0) { /* bytes past the last block are zero */
+            const int64_t row = words_along_rows ? first / 4 : first;
+            const int64_t rows = words_along_rows ? ceil_div(blocks_m, 4) : blocks_m;
+            uint8_t *expected = cast->factors.expected;
+            memset(expected + row * cast->words * 4, 0, (size_t)(rows * cast->words * 4));
+        }
         for (int64_t p = 0; p < blocks_m; p++) {
             for (int64_t q = 0; q < cast->blocks_n; q++) {
                 block_t block = {.row = state->place.begin[g] + p * gran_m,
@@ -149,8 +154,9 @@ static void make_cast(cli_case_t *problem, cast_t *cast, int recipe) {
     cast->view.k_axis = recipe == CLI_CHANNEL ? DG_K_AXIS_ROWS : DG_K_AXIS_LAST;
     cast->view.power_of_two = shape->scale == CLI_SCALE_POW2 ? DG_ON : DG_DEFAULT;
 
-    int64_t rows = 0;
-    for (int64_t g = 0; g < state->place.groups; g++) {
+    const bool by_row = cast->view.gran[0] == 1;
+    int64_t rows = by_row ? m : 0;
+    for (int64_t g = 0; !by_row && g < state->place.groups; g++) {
         const int64_t blocks = ceil_div(state->place.size[g], gran_m);
         rows += packed && recipe == CLI_CHANNEL ? ceil_div(blocks, 4) : blocks;
     }

@@ -35,13 +35,14 @@ uint32_t swizzled(uint32_t address, Swizzle swizzle);
 // Reads the fields; an error if it is no tensor map of this rank.
 TensorMap decode_tensor_map(const dg_tensor_map_t *map, uint32_t rank);
 
-// One 16-byte piece of a box. inside: global address of the piece's first byte, null if no byte of
-// the piece lies in the tensor; [low, high) are the bytes that do. offset: place in the dense box.
+// One 16-byte piece of a box. inside: global address of the piece, null if no byte of it lies in the
+// tensor; inside_bytes: how many do. offset: place in the dense box.
 struct BoxPiece {
     uint8_t *inside;
-    uint32_t low, high, offset;
+    uint32_t inside_bytes, offset;
 };
 
+// The first coordinate is a multiple of 16 bytes, so a piece is cut off only at the far end.
 template <class Visitor>
 void for_each_piece(const TensorMap &map, const int *coordinates, Visitor visit) {
     const uint32_t inner = map.box[0] * static_cast<uint32_t>(map.stride[0]);
@@ -61,12 +62,10 @@ void for_each_piece(const TensorMap &map, const int *coordinates, Visitor visit)
         for (uint32_t o = 0; o < inner; o += 16) {
             const int64_t first =
                 static_cast<int64_t>(coordinates[0]) * static_cast<int64_t>(map.stride[0]) + o;
-            const int64_t low = first < 0 ? (first < -16 ? 16 : -first) : 0;
-            const int64_t high = limit - first > 16 ? 16 : limit - first;
-            const bool any = row_inside && low < high;
-            visit(
-                BoxPiece{any ? map.base + row_offset + first : nullptr, static_cast<uint32_t>(low),
-                    static_cast<uint32_t>(any ? high : low), r * inner + o});
+            const int64_t bytes = limit - first > 16 ? 16 : limit - first;
+            const bool any = row_inside && first >= 0 && bytes > 0;
+            visit(BoxPiece{any ? map.base + row_offset + first : nullptr,
+                static_cast<uint32_t>(any ? bytes : 0), r * inner + o});
         }
     }
 }

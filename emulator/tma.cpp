@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Implementation of tma.h on top of bulk.h: a box is visited in 16-byte pieces, each of which goes
-// to its swizzled place; what lies outside the tensor is zero on the way in and skipped on the way
-// out.
+// to its swizzled place. What lies outside the tensor is zero on the way in; on the way out, pieces
+// that lie outside are skipped and the others are written whole.
 #include "tma.h"
 #include "bulk.h"
 #include "global_memory.h"
@@ -30,12 +30,27 @@ static void check_alignment(uint32_t address, const char *what) {
         fail("ALIGN", "%s: shared address 0x%x is not 128-byte aligned", what, address);
 }
 
-static void check_pieces(const TensorMap &map, const Coordinates &at, Access access,
+// The hardware traps on anything else ("an illegal instruction was encountered").
+static void check_coordinates(const TensorMap &map, const Coordinates &at, const char *what) {
+    if (static_cast<int64_t>(at[0]) * static_cast<int64_t>(map.stride[0]) % 16)
+        fail("ALIGN", "%s: coordinate %d of the fastest dimension is not a multiple of 16 bytes",
+            what, at[0]);
+}
+
+// What leaves shared memory leaves in whole pieces: a row that ends inside one is written to the
+// end of the piece, beyond the tensor.
+static void check_whole_pieces(const TensorMap &map, const Coordinates &at, const char *what) {
+    for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
+        if (piece.inside) global_bounds(piece.inside, 16, true, what);
+    });
+}
+
+// whole: a store; loads touch only what lies inside.
+static void check_pieces(const TensorMap &map, const Coordinates &at, bool whole, Access access,
     const Clocks &clocks, const char *what) {
     for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
         if (piece.inside)
-            global_access_by(
-                piece.inside + piece.low, piece.high - piece.low, access, clocks, what);
+            global_access_by(piece.inside, whole ? 16 : piece.inside_bytes, access, clocks, what);
     });
 }
 
@@ -43,7 +58,7 @@ static void load_into(Cta *d, uint32_t destination, const TensorMap &map, const 
     for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
         uint8_t *to = d->shared + shared_offset(swizzled(destination + piece.offset, map.swizzle));
         memset(to, 0, 16);
-        if (piece.inside) memcpy(to + piece.low, piece.inside + piece.low, piece.high - piece.low);
+        if (piece.inside) memcpy(to, piece.inside, piece.inside_bytes);
     });
 }
 
@@ -53,6 +68,7 @@ void tma_load(uint32_t destination, const dg_tensor_map_t *encoded, uint32_t bar
     const Coordinates at = keep(coordinates, rank);
     const char *what = ranks ? "TMA multicast load" : "TMA load";
     check_alignment(destination, what);
+    check_coordinates(map, at, what);
     Cluster *cluster = current->cta->cluster;
     if (ranks >> cluster->ctas.size())
         fail("BOUNDS", "%s: mask 0x%x names CTAs outside the cluster", what, ranks);
@@ -63,7 +79,7 @@ void tma_load(uint32_t destination, const dg_tensor_map_t *encoded, uint32_t bar
             d, destination, box_bytes(map), barrier, what,
             [&](const Access &a) {
                 tensormap_check_use(encoded, a, what);
-                check_pieces(map, at, a, current->clocks, what);
+                check_pieces(map, at, false, a, current->clocks, what);
             },
             [=] { load_into(d, destination, map, at); });
     }
@@ -82,19 +98,19 @@ static void start_box_store(const dg_tensor_map_t *encoded, uint32_t source, uin
     const TensorMap map = decode_tensor_map(encoded, rank);
     const Coordinates at = keep(coordinates, rank);
     check_alignment(source, what);
+    check_coordinates(map, at, what);
+    check_whole_pieces(map, at, what);
     const Cta *c = current->cta;
     start_store(
         source, box_bytes(map), what,
         [&](const Access &a) {
             tensormap_check_use(encoded, a, what);
-            check_pieces(map, at, a, current->clocks, what);
+            check_pieces(map, at, true, a, current->clocks, what);
         },
         [=] { return read_box(c, source, map); },
         [=](const std::vector<uint8_t> &data) {
             for_each_piece(map, at.data(), [&](const BoxPiece &piece) {
-                if (piece.inside)
-                    put(map, piece.inside + piece.low, &data[piece.offset + piece.low],
-                        piece.high - piece.low);
+                if (piece.inside) put(map, piece.inside, &data[piece.offset], 16);
             });
         });
 }

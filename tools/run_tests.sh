@@ -42,16 +42,28 @@ suite() {
 }
 
 stage_lint() { report lint tools/lint.sh; }
-stage_release() { suite release; }
+stage_release() { suite release -LE python; }
 stage_asan() {
     ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 suite asan -LE 'cli|package|slow'
 }
 stage_tsan() { suite tsan -R 'threads|pool|context|roundtrip|bits'; }
+# pytest counts its tests itself: its JUnit file goes where the others are.
+stage_python() {
+    local begin=$SECONDS
+    report build-python bash -c "cmake --preset release -DDG_BUILD_PYTHON=ON > /dev/null &&
+        cmake --build build/release -j $jobs"
+    tests/python/run.sh build/release/python "$results/python.xml" > "$results/python.log" 2>&1
+    local status=$?
+    [ $status = 0 ] || tail -n 60 "$results/python.log"
+    [ -s "$results/python.xml" ] || report python sh -c "exit $status"
+    report wheel tests/python/package.sh
+    printf '%-28s exit %-3s %4d s\n' python $status $((SECONDS - begin))
+}
 stage_fuzz() { report fuzz tests/fuzz/run.sh 60; }
 stage_package() { report package tests/package/run.sh; }
 
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz package)
+[ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan python fuzz package)
 for stage in "${stages[@]}"; do
     "stage_$stage"
 done

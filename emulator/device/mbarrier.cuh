@@ -29,7 +29,7 @@ DEVICE void mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     emu::mbarrier_arrive(barrier, 0, bytes);
 }
 
-DEVICE bool mbarrier_test(uint32_t barrier, uint32_t parity) {
+DEVICE uint32_t mbarrier_test(uint32_t barrier, uint32_t parity) {
     return emu::mbarrier_test(barrier, parity);
 }
 

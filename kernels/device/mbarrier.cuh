@@ -44,9 +44,10 @@ DEVICE void mbarrier_expect(uint32_t barrier, uint32_t bytes) {
         : "memory");
 }
 
-/* One look: is the phase of this parity over? The hardware may hold the thread for a bounded time.
- * */
-DEVICE bool mbarrier_test(uint32_t barrier, uint32_t parity) {
+/* One look: 1 if the phase of this parity is over, else 0. The hardware may hold the thread for a
+ * bounded time. Not a bool: the conversion would wait for the answer at once, where the caller has
+ * other work to do. */
+DEVICE uint32_t mbarrier_test(uint32_t barrier, uint32_t parity) {
     uint32_t done;
     asm volatile("{.reg .pred p;\n"
                  "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
@@ -54,7 +55,7 @@ DEVICE bool mbarrier_test(uint32_t barrier, uint32_t parity) {
                  : "=r"(done)
                  : "r"(barrier), "r"(parity)
                  : "memory");
-    return done != 0;
+    return done;
 }
 
 /* Waits for the phase of this parity. A signal that never comes ends in a trap, not a hang: a try

@@ -3,7 +3,9 @@
  * FP8 GEMM for Hopper: d[m, n] = sum over blocks of 128 k of scale_a[m] * scale_b[n / 128] * (a x
  * b), BF16 out; persistent, warp specialised, optionally in clusters of two. Parameters and
  * specialisation macros: args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside
- * give zero, stores outside are clipped.
+ * give zero, stores outside are clipped. TMA stores clip in units of 16 bytes, so d goes through
+ * TMA only where its rows end on such a boundary; otherwise STORE_BUFFERS is 0 and every thread
+ * stores its own elements.
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store, each warp for itself. In the
  * last warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b; the other two
@@ -31,6 +33,7 @@
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
+#include "device/global.cuh"
 #include "device/matrix.cuh"
 #include "device/mbarrier.cuh"
 #include "device/shared.cuh"
@@ -266,6 +269,7 @@ DEVICE void release(place_t p) {
     }
 }
 
+#if STORE_BUFFERS > 0
 /* Stores a warp's 16 rows of one sub-tile: chunk by chunk to BF16, into swizzled shared memory, and
  * one TMA store, which clips at the edges. sums: [BLOCK_N / 2]; buffer: the chunk to fill next. */
 DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const float *sums, int row,
@@ -295,6 +299,30 @@ DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const floa
     }
     return buffer;
 }
+#else
+/* Stores two neighbouring elements, or as many of them as d has. */
+DEVICE void store_pair(
+    const dg_sm90_fp8_gemm_block_args_t *args, int row, int column, float left, float right) {
+    uint16_t *to = args->d_elements + row * args->d_pitch + column;
+    const uint32_t pair = pack_bf16(left, right);
+    if (row < args->m && column < args->n) st_global_u16(to, (uint16_t)(pair & 0xffff));
+    if (row < args->m && column + 1 < args->n) st_global_u16(to + 1, (uint16_t)(pair >> 16));
+}
+
+/* The same without TMA, for rows of d that end or begin off a 16-byte boundary. */
+DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const float *sums, int row,
+    int column, uint32_t chunks, uint32_t buffer) {
+    const int my_row = row + (int)lane_index() / 4, my_column = column + (int)lane_index() % 4 * 2;
+    (void)chunks;
+    UNROLL
+    for (int i = 0; i < BLOCK_N / 8; i++) {
+        const float *s = sums + i * 4;
+        store_pair(args, my_row, my_column + i * 8, s[0], s[1]);
+        store_pair(args, my_row + 8, my_column + i * 8, s[2], s[3]);
+    }
+    return buffer;
+}
+#endif
 
 /* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
  * d. */
@@ -305,12 +333,15 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
     const uint32_t a_first = descriptor_low_k128(base + group * WARP_ROWS * 64 * 128);
     const uint32_t b_first = descriptor_low_k128(base + AT_B);
     const uint32_t chunks = base + AT_CHUNKS + warp * STORE_BUFFERS * CHUNK_BYTES;
+    /* A copy, because the compiler must take args to change at every asm volatile, and a loop whose
+     * count may change cannot be unrolled without an exit in every copy of its body. */
+    const int k_blocks = args->k_blocks, units = unit_count(args), step = unit_step();
     uint32_t buffer = 0, a = a_first, b = b_first;
     uint32_t scale_a = scale_a_at({0, 0}) + my_row, scale_b = scale_b_at({0, 0});
     place_t p = {0, 0};
     float products[BLOCK_N / 2];
 
-    for (int t = first_unit(); t < unit_count(args); t += unit_step()) {
+    for (int t = first_unit(); t < units; t += step) {
         uint32_t coordinates_at = scale_b;
         float sums[WARP_ROWS][BLOCK_N / 2];
         UNROLL
@@ -319,14 +350,14 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
 
         mbarrier_wait(full_barrier(p), p.parity);
         UNROLL_BY(UNROLL_K)
-        for (int k = 0; k < args->k_blocks; k++) {
+        for (int k = 0; k < k_blocks; k++) {
             const place_t next = next_place(p);
             const uint32_t a_next = a_first + next.stage * (A_BYTES / 16);
             const uint32_t b_next = b_first + next.stage * (B_BYTES / 16);
             UNROLL
             for (uint32_t j = 0; j < WARP_ROWS; j++) {
                 float upper[GROUPS], lower[GROUPS];
-                bool ready = true;
+                uint32_t ready = 1;
                 start_products(products, a + j * (64 * 128 / 16), b);
                 const float row_upper = ld_shared_f32(scale_a + j * 256);
                 const float row_lower = ld_shared_f32(scale_a + j * 256 + 32);
@@ -341,8 +372,7 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
                 finish_products(products);
                 if (j == WARP_ROWS - 1) {
                     release(p);
-                    if (k < args->k_blocks - 1)
-                        ready = mbarrier_test(full_barrier(next), next.parity);
+                    if (k < k_blocks - 1) ready = mbarrier_test(full_barrier(next), next.parity);
                 }
                 promote(sums[j], products, upper, lower);
                 if (!ready) mbarrier_wait(full_barrier(next), next.parity);
@@ -375,7 +405,7 @@ KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_a
         tensormap_prefetch(&args.a);
         tensormap_prefetch(&args.b);
         tensormap_prefetch(&args.scale_a);
-        tensormap_prefetch(&args.d);
+        if (STORE_BUFFERS > 0) tensormap_prefetch(&args.d);
     }
     cluster_sync();
     dependency_wait();

@@ -45,15 +45,19 @@ static dg_status_t check_outputs(
         DG_TRY(dg_check_apart(&out->scale, scale_names[i], others, known));
         others[known++] = (dg_input_t){&out->scale, names[i], ".scale"};
     }
-    DG_TRY(dg_check_devices(&args->x, others, known));
-    return dg_check_backend(&args->x, "quantize");
+    return DG_STATUS_OK;
 }
 
 static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
     const dg_launch_t *launch, dg_call_groups_t *groups) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_quantize_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
+    const dg_input_t beside_x[] = {{&args->out[0].data, "out[0]", ".data"},
+        {&args->out[0].scale, "out[0]", ".scale"}, {&args->out[1].data, "out[1]", ".data"},
+        {&args->out[1].scale, "out[1]", ".scale"}, {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
+    DG_TRY(dg_check_devices(&args->x, "x", beside_x, 5));
+    DG_TRY(dg_check_backend(&args->x, "x", "quantize"));
     DG_TRY(dg_read_groups(groups, call, &args->groups, "groups", GROUP_FORMS, args->x.shape[0]));
     const bool second = dg_tensor_given(&args->out[1].data);
     DG_REQUIRE(second || !dg_tensor_given(&args->out[1].scale), DG_STATUS_NULL_POINTER, "out[1]",
@@ -79,16 +83,16 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
     const dg_launch_t *launch, dg_call_groups_t *groups) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_dequantize_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
+    const dg_input_t inputs[] = {{&args->q.data, "q", ".data"}, {&args->q.scale, "q", ".scale"},
+        {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
+    DG_TRY(dg_check_devices(&args->x, "x", inputs, 3));
+    DG_TRY(dg_check_backend(&args->x, "x", "dequantize"));
     DG_TRY(dg_read_groups(groups, call, &args->groups, "groups", GROUP_FORMS, args->x.shape[0]));
     const bool grouped = args->groups.form != DG_GROUPS_NONE;
     DG_TRY(dg_check_quantized(&args->q, "q", &args->x, grouped, groups));
     DG_TRY(dg_check_distinct(&args->x, "x", ""));
-    const dg_input_t inputs[] = {{&args->q.data, "q", ".data"}, {&args->q.scale, "q", ".scale"},
-        {&args->groups.values, "groups", ".values"}};
     DG_TRY(dg_check_apart(&args->x, "x", inputs, 3));
-    DG_TRY(dg_check_devices(&args->x, inputs, 3));
-    DG_TRY(dg_check_backend(&args->x, "dequantize"));
     if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));

@@ -31,8 +31,8 @@ static dg_status_t check(const dg_gemm_args_t *args, dg_gemm_problem_t *problem)
     };
     const int count = sizeof inputs / sizeof *inputs;
     DG_TRY(dg_check_result(&args->d, 2));
-    DG_TRY(dg_check_devices(&args->d, inputs, count));
-    DG_TRY(dg_check_backend(&args->d, "gemm"));
+    DG_TRY(dg_check_devices(&args->d, "d", inputs, count));
+    DG_TRY(dg_check_backend(&args->d, "d", "gemm"));
     problem->m = args->d.shape[0];
     problem->n = args->d.shape[1];
     DG_TRY(check_operands(args, problem));

@@ -115,8 +115,8 @@ static dg_status_t check(const dg_k_grouped_gemm_args_t *args, dg_k_grouped_prob
         {&args->c, "c", ""}, /* last: it alone may be d */
     };
     *problem = (dg_k_grouped_problem_t){0};
-    DG_TRY(dg_check_devices(&args->d, inputs, INPUT_COUNT));
-    DG_TRY(dg_check_backend(&args->d, "k_grouped_gemm"));
+    DG_TRY(dg_check_devices(&args->d, "d", inputs, INPUT_COUNT));
+    DG_TRY(dg_check_backend(&args->d, "d", "k_grouped_gemm"));
     DG_TRY(check_groups(args, problem));
     DG_TRY(check_output(args, problem));
     DG_TRY(check_operands(args, problem));

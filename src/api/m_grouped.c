@@ -82,8 +82,8 @@ static dg_status_t check(const dg_m_grouped_gemm_args_t *args, const dg_context_
         {&args->c, "c", ""}, /* last: it alone may be d */
     };
     const int count = sizeof inputs / sizeof *inputs;
-    DG_TRY(dg_check_devices(&args->d, inputs, count));
-    DG_TRY(dg_check_backend(&args->d, "m_grouped_gemm"));
+    DG_TRY(dg_check_devices(&args->d, "d", inputs, count));
+    DG_TRY(dg_check_backend(&args->d, "d", "m_grouped_gemm"));
     DG_TRY(check_hints(args));
     DG_TRY(check_groups(args, options, problem));
     DG_TRY(check_operands(args, problem));

@@ -64,10 +64,6 @@ static dg_status_t check_shapes(const dg_scale_convert_args_t *args, const dg_co
         "for four of them in i32; pass a tensor of that shape, or change repeat_mn or k_blocks");
 }
 
-static int64_t stride_of(const dg_tensor_t *tensor, int32_t axis) {
-    return axis >= 0 && tensor->shape[axis] > 1 ? tensor->stride[axis] : 0;
-}
-
 static dg_status_t describe(
     dg_scale_copy_t *copy, const dg_scale_convert_args_t *args, int64_t repeat, int64_t blocks) {
     const dg_tensor_t *src = &args->src, *dst = &args->dst;
@@ -75,10 +71,10 @@ static dg_status_t describe(
     const bool empty = dg_tensor_elements(dst) == 0;
     *copy = (dg_scale_copy_t){.src_dtype = src->dtype,
         .dst_dtype = dst->dtype,
-        .src_row_stride = stride_of(src, row),
-        .src_k_stride = stride_of(src, row + 1),
-        .dst_row_stride = stride_of(dst, row),
-        .dst_k_stride = stride_of(dst, row + 1),
+        .src_row_stride = dg_tensor_stride(src, row),
+        .src_k_stride = dg_tensor_stride(src, row + 1),
+        .dst_row_stride = dg_tensor_stride(dst, row),
+        .dst_k_stride = dg_tensor_stride(dst, row + 1),
         .rows = dst->shape[row],
         .repeat = repeat,
         .matrix_count = empty      ? 0
@@ -90,8 +86,8 @@ static dg_status_t describe(
         count <= SIZE_MAX / sizeof *copy->matrices ? malloc(count * sizeof *copy->matrices) : NULL;
     DG_REQUIRE(copy->matrices != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
         "no memory for the places of %zu groups; free some", count);
-    const int64_t src_step = stride_of(src, row - 1) * dg_dtype_size(src->dtype);
-    const int64_t dst_step = stride_of(dst, row - 1) * dg_dtype_size(dst->dtype);
+    const int64_t src_step = dg_tensor_stride(src, row - 1) * dg_dtype_size(src->dtype);
+    const int64_t dst_step = dg_tensor_stride(dst, row - 1) * dg_dtype_size(dst->dtype);
     for (int64_t g = 0; g < copy->matrix_count; ++g) {
         copy->matrices[g] = (dg_scale_matrix_t){
             (const char *)src->data + g * src_step, (char *)dst->data + g * dst_step, blocks};
@@ -118,8 +114,8 @@ dg_status_t dg_prepare_convert(dg_call_copy_t *prepared, const dg_call_t *call,
         args->dst.rank);
     const dg_input_t inputs[] = {
         {&args->src, names->src, ""}, {&args->groups.values, names->groups, ".values"}};
-    DG_TRY(dg_check_devices(&args->dst, inputs, 2));
-    DG_TRY(dg_check_backend(&args->dst, "scale layouts"));
+    DG_TRY(dg_check_devices(&args->dst, names->dst, inputs, 2));
+    DG_TRY(dg_check_backend(&args->dst, names->dst, "scale layouts"));
     DG_TRY(dg_check_apart(&args->dst, names->dst, inputs, 2));
     DG_TRY(dg_read_groups(&prepared->groups, call, &args->groups, names->groups, forms,
         args->dst.shape[args->dst.rank - 2]));

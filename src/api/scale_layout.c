@@ -70,8 +70,8 @@ static dg_status_t check_k_grouped(const dg_scale_pack_k_grouped_args_t *args) {
         dst->shape[1], src->shape[1]);
     DG_TRY(dg_check_distinct(dst, "dst", ""));
     const dg_input_t inputs[] = {{src, "src", ""}, {&args->groups.values, "groups", ".values"}};
-    DG_TRY(dg_check_devices(dst, inputs, 2));
-    DG_TRY(dg_check_backend(dst, "scale layouts"));
+    DG_TRY(dg_check_devices(dst, "dst", inputs, 2));
+    DG_TRY(dg_check_backend(dst, "dst", "scale layouts"));
     return dg_check_apart(dst, "dst", inputs, 2);
 }
 
@@ -81,8 +81,8 @@ static dg_status_t place_groups(
     dg_call_copy_t *prepared, const dg_call_t *call, const dg_scale_pack_k_grouped_args_t *args) {
     const bool clamp = call->options.group_values == DG_GROUP_VALUES_CLAMP;
     const int64_t src_rows = args->src.shape[0], dst_rows = args->dst.shape[0];
-    const int64_t src_step = args->src.shape[0] > 1 ? args->src.stride[0] : 0;
-    const int64_t dst_step = args->dst.shape[0] > 1 ? args->dst.stride[0] : 0;
+    const int64_t src_step = dg_tensor_stride(&args->src, 0);
+    const int64_t dst_step = dg_tensor_stride(&args->dst, 0);
     int64_t row = 0, word = 0;
     for (int64_t g = 0; g < prepared->groups.count; ++g) {
         const dg_group_range_t *range = &prepared->groups.ranges[g];
@@ -113,10 +113,10 @@ static dg_status_t describe_k_grouped(
     const int64_t count = prepared->groups.count;
     prepared->copy = (dg_scale_copy_t){.src_dtype = DG_DTYPE_F32,
         .dst_dtype = DG_DTYPE_I32,
-        .src_row_stride = src->shape[1] > 1 ? src->stride[1] : 0,
-        .src_k_stride = src->shape[0] > 1 ? src->stride[0] : 0,
-        .dst_row_stride = dst->shape[1] > 1 ? dst->stride[1] : 0,
-        .dst_k_stride = dst->shape[0] > 1 ? dst->stride[0] : 0,
+        .src_row_stride = dg_tensor_stride(src, 1),
+        .src_k_stride = dg_tensor_stride(src, 0),
+        .dst_row_stride = dg_tensor_stride(dst, 1),
+        .dst_k_stride = dg_tensor_stride(dst, 0),
         .rows = dst->shape[1],
         .repeat = 1,
         .matrix_count = count};

@@ -21,7 +21,8 @@ static dg_status_t check_accumulator_view(const dg_tensor_t *c, const dg_tensor_
     DG_TRY(dg_check_shape(c, "c", "", d->shape,
         "c is added to d element by element; pass a tensor of d's shape, stride 0 repeats a row"));
     const int32_t last = d->rank - 1;
-    DG_REQUIRE(c->shape[last] <= 1 || c->stride[last] == 1, DG_STATUS_BAD_STRIDE, "c", "",
+    DG_REQUIRE(c->shape[last] == 1 || c->stride[last] == 1 || dg_tensor_elements(c) == 0,
+        DG_STATUS_BAD_STRIDE, "c", "",
         "stride %" PRId64 " along the last axis, expected 1: c is read row by row; pass a "
         "row-major tensor",
         c->stride[last]);
@@ -33,30 +34,27 @@ static dg_status_t check_accumulator_view(const dg_tensor_t *c, const dg_tensor_
     return DG_STATUS_OK;
 }
 
-static int64_t stride_of(const dg_tensor_t *tensor, int32_t axis) {
-    return axis >= 0 && tensor->shape[axis] > 1 ? tensor->stride[axis] : 0;
-}
-
 dg_status_t dg_check_accumulator(const dg_tensor_t *c, const dg_tensor_t *d, dg_output_t *out) {
     const int32_t row = d->rank - 2;
     *out = (dg_output_t){.d = d->data,
         .dtype = d->dtype,
-        .group_stride = stride_of(d, row - 1),
-        .row_stride = stride_of(d, row)};
+        .group_stride = dg_tensor_stride(d, row - 1),
+        .row_stride = dg_tensor_stride(d, row)};
     if (!dg_tensor_given(c)) return DG_STATUS_OK;
     DG_TRY(check_accumulator_view(c, d));
     out->c = c->data;
-    out->c_group_stride = stride_of(c, row - 1);
-    out->c_row_stride = stride_of(c, row);
+    out->c_group_stride = dg_tensor_stride(c, row - 1);
+    out->c_row_stride = dg_tensor_stride(c, row);
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_devices(const dg_tensor_t *d, const dg_input_t *inputs, int count) {
+dg_status_t dg_check_devices(
+    const dg_tensor_t *d, const char *name, const dg_input_t *inputs, int count) {
     const dg_device_t device = d->device;
-    DG_REQUIRE(dg_tensor_given(d), DG_STATUS_NULL_POINTER, "d", "",
+    DG_REQUIRE(dg_tensor_given(d), DG_STATUS_NULL_POINTER, name, "",
         "no tensor, expected the output; fill the field with dg_tensor_2d() or its kin");
     DG_REQUIRE(device.type == DG_DEVICE_CPU || device.type == DG_DEVICE_CUDA, DG_STATUS_BAD_DEVICE,
-        "d", "", "device type %d, expected %d (CPU) or %d (CUDA); set the tensor's device",
+        name, "", "device type %d, expected %d (CPU) or %d (CUDA); set the tensor's device",
         (int)device.type, (int)DG_DEVICE_CPU, (int)DG_DEVICE_CUDA);
     for (int i = 0; i < count; i++) {
         const dg_device_t other = inputs[i].tensor->device;
@@ -64,14 +62,14 @@ dg_status_t dg_check_devices(const dg_tensor_t *d, const dg_input_t *inputs, int
         const bool same =
             other.type == device.type && (other.id == device.id || device.type == DG_DEVICE_CPU);
         DG_REQUIRE(same, DG_STATUS_BAD_DEVICE, inputs[i].name, inputs[i].field,
-            "device (type %d, id %d), expected (type %d, id %d), where d is; copy the tensor there",
-            (int)other.type, other.id, (int)device.type, device.id);
+            "device (type %d, id %d), expected (type %d, id %d), where %s is; copy the tensor there",
+            (int)other.type, other.id, (int)device.type, device.id, name);
     }
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_backend(const dg_tensor_t *d, const char *family) {
-    DG_REQUIRE(d->device.type == DG_DEVICE_CPU, DG_STATUS_UNSUPPORTED, "d", "",
+dg_status_t dg_check_backend(const dg_tensor_t *d, const char *name, const char *family) {
+    DG_REQUIRE(d->device.type == DG_DEVICE_CPU, DG_STATUS_UNSUPPORTED, name, "",
         "on CUDA device %d, but this build has no GPU kernels for %s; pass tensors in CPU memory "
         "(device type %d)",
         d->device.id, family, (int)DG_DEVICE_CPU);

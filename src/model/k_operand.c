@@ -165,8 +165,8 @@ dg_status_t dg_check_k_operand_scale(
         dg_format_list(scale->shape, 2).bytes, mn, operand->gran_k);
     *factors = (dg_factors_t){.data = scale->data,
         .dtype = scale->dtype,
-        .mn_stride = scale->shape[1] > 1 ? scale->stride[1] : 0,
-        .k_stride = scale->shape[0] > 1 ? scale->stride[0] : 0,
+        .mn_stride = dg_tensor_stride(scale, 1),
+        .k_stride = dg_tensor_stride(scale, 0),
         .count_k = scale->shape[0],
         .gran_mn = 1,
         .gran_k = operand->gran_k};

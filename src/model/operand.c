@@ -17,7 +17,7 @@ int64_t dg_scale_extent(int64_t count, int64_t gran, dg_dtype_t scale) {
 dg_status_t dg_value_stride(const dg_tensor_t *data, const char *name, int32_t axis,
     int32_t packed_axis, int64_t idle, int64_t *stride) {
     *stride = idle;
-    if (data->shape[axis] <= 1) return DG_STATUS_OK;
+    if (data->shape[axis] == 1 || dg_tensor_elements(data) == 0) return DG_STATUS_OK;
     *stride = data->stride[axis];
     if (data->dtype != DG_DTYPE_E2M1X2 || axis == packed_axis) return DG_STATUS_OK;
     DG_REQUIRE(*stride<DG_MAX_PACKED_EXTENT && * stride> - DG_MAX_PACKED_EXTENT,
@@ -196,17 +196,11 @@ dg_status_t dg_check_operand_scale(
 
     side->scale = (dg_factors_t){.data = scale->data,
         .dtype = scale->dtype,
-        .group_stride = rank == 3 ? scale->stride[0] : 0,
-        .mn_stride = scale->stride[rank - 2],
-        .k_stride = scale->stride[rank - 1],
+        .group_stride = dg_tensor_stride(scale, rank - 3),
+        .mn_stride = dg_tensor_stride(scale, rank - 2),
+        .k_stride = dg_tensor_stride(scale, rank - 1),
         .count_k = scale->shape[rank - 1],
         .gran_mn = operand->gran_mn,
         .gran_k = operand->gran_k};
-    for (int32_t i = 0; i < rank; i++) {
-        if (scale->shape[i] > 1) continue;
-        if (i == 0 && rank == 3) side->scale.group_stride = 0;
-        if (i == rank - 2) side->scale.mn_stride = 0;
-        if (i == rank - 1) side->scale.k_stride = 0;
-    }
     return DG_STATUS_OK;
 }

@@ -49,8 +49,17 @@ dg_tensor_t dg_tensor_transpose(dg_tensor_t tensor) {
 
 int64_t dg_tensor_elements(const dg_tensor_t *tensor) {
     int64_t count = 1;
+    for (int32_t i = 0; i < tensor->rank; ++i) {
+        if (tensor->shape[i] == 0)
+            return 0; /* whatever the others are, their product may not fit */
+    }
     for (int32_t i = 0; i < tensor->rank; ++i) count *= tensor->shape[i];
     return count;
+}
+
+int64_t dg_tensor_stride(const dg_tensor_t *tensor, int32_t axis) {
+    if (axis < 0 || tensor->shape[axis] == 1 || dg_tensor_elements(tensor) == 0) return 0;
+    return tensor->stride[axis];
 }
 
 dg_text_t dg_format_dtypes(dg_dtype_set_t set) {

@@ -25,6 +25,10 @@ static inline bool dg_tensor_given(const dg_tensor_t *tensor) {
 /* Product of the extents; 0 if any of them is 0. The tensor has passed dg_check_tensor(). */
 int64_t dg_tensor_elements(const dg_tensor_t *tensor);
 
+/* The stride of an axis as it may be computed with: 0 where callers may leave anything, for an axis
+ * of extent 1 or of an empty tensor, and for an axis below 0, one that the tensor does not have. */
+int64_t dg_tensor_stride(const dg_tensor_t *tensor, int32_t axis);
+
 /* "e4m3" or "e4m3 or bf16" for messages. */
 dg_text_t dg_format_dtypes(dg_dtype_set_t set);
 

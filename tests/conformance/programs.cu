@@ -238,12 +238,17 @@ KERNEL(128) convert(KERNEL_PARAMETER conform_args_t args) {
 
 /* ---- what a barrier answers after each step; one thread */
 
+#define SPARE_BARRIER (BARRIER + 8)
+/* The fence is there because the answer is asynchronous: without it, a look that had to wait was seen
+ * to answer for the barrier as the next lines left it. */
+#define LOOK                                                                                       \
+    st_global_u32(args.output + step++,                                                            \
+        (mbarrier_test(BARRIER, 0) ? 1u : 0u) | (mbarrier_test(BARRIER, 1) ? 2u : 0u));            \
+    fence_acq_rel(SCOPE_GPU)
+
 KERNEL(128) barrier_steps(KERNEL_PARAMETER conform_args_t args) {
     uint32_t step = 0;
     if (thread_index() > 0) return;
-#define LOOK                                                                                       \
-    st_global_u32(args.output + step++,                                                            \
-        (mbarrier_test(BARRIER, 0) ? 1u : 0u) | (mbarrier_test(BARRIER, 1) ? 2u : 0u))
     mbarrier_init(BARRIER, 2);
     fence_mbarrier_init();
     LOOK; /* nothing over but the phase before the first */
@@ -257,11 +262,11 @@ KERNEL(128) barrier_steps(KERNEL_PARAMETER conform_args_t args) {
     LOOK; /* all arrived, 64 bytes missing */
     bulk_load(DATA, args.input, 64, BARRIER);
     mbarrier_wait(BARRIER, 1);
-    LOOK;                                     /* phase 1 over */
-    bulk_load(DATA, args.input, 32, BARRIER); /* may land before it is announced */
+    LOOK; /* phase 1 over */
     mbarrier_arrive(BARRIER);
     LOOK;
     mbarrier_arrive_expect(BARRIER, 32);
+    bulk_load(DATA, args.input, 32, BARRIER);
     mbarrier_wait(BARRIER, 0);
     LOOK; /* phase 2 over */
     mbarrier_invalidate(BARRIER);
@@ -270,8 +275,30 @@ KERNEL(128) barrier_steps(KERNEL_PARAMETER conform_args_t args) {
     LOOK; /* fresh again */
     mbarrier_arrive(BARRIER);
     LOOK;
-#undef LOOK
 }
+
+/* Bytes that land before they are announced. Looking at a barrier that stays as it is passes time. */
+KERNEL(128) barrier_early_bytes(KERNEL_PARAMETER conform_args_t args) {
+    uint32_t step = 0;
+    if (thread_index() > 0) return;
+    mbarrier_init(BARRIER, 2);
+    mbarrier_init(SPARE_BARRIER, 1);
+    fence_mbarrier_init();
+    bulk_load(DATA, args.input, 32, BARRIER);
+    for (uint32_t i = 0; i < 64; i++) mbarrier_test(SPARE_BARRIER, 0);
+    LOOK; /* nothing arrived */
+    mbarrier_arrive(BARRIER);
+    LOOK; /* one of two */
+    mbarrier_arrive_expect(BARRIER, 32);
+    mbarrier_wait(BARRIER, 0);
+    LOOK; /* phase 0 over, and only that */
+    LOOK;
+    mbarrier_arrive(BARRIER);
+    LOOK; /* one of two */
+    mbarrier_arrive(BARRIER);
+    LOOK; /* phase 1 over */
+}
+#undef LOOK
 
 /* ---- wgmma. Shared memory is filled with operands and the descriptors are taken as they are, so
  * any difference in what a descriptor means shows. p: leading, stride and swizzle mode of a and b
@@ -331,3 +358,25 @@ WGMMA_PROGRAM(wgmma_bf16_rs_32, bf16_rs, 32, A_IN_REGISTERS, a)
 WGMMA_PROGRAM(wgmma_bf16_rs_b_mn_32, bf16_rs_b_mn, 32, A_IN_REGISTERS, a)
 WGMMA_PROGRAM(wgmma_tf32_32, tf32, 32, A_IN_SHARED, a)
 WGMMA_PROGRAM(wgmma_tf32_rs_32, tf32_rs, 32, A_IN_REGISTERS, a)
+
+/* ---- the accumulator of e4m3 products: any inputs, 128 k in four products, as a GEMM adds them.
+ * input: a [64, 128] then b [32, 128], both k fastest, copied as they are: the host swizzles */
+
+KERNEL(128) accumulate_e4m3(KERNEL_PARAMETER conform_args_t args) {
+    float d[16];
+    fill_shared(&args, (64 + 32) * 128 / 4);
+    UNROLL
+    for (int i = 0; i < 16; i++) d[i] = 0.f;
+    const uint32_t a = descriptor_low_k128(DATA), b = descriptor_low_k128(DATA + 64 * 128);
+    pin_f32_array(d, 16);
+    wgmma_fence();
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        WGMMA(e4m3, 32, d, descriptor_from_low_k128(a + i * 2), descriptor_from_low_k128(b + i * 2),
+            i > 0);
+    wgmma_commit();
+    pin_f32_array(d, 16);
+    wgmma_wait<0>();
+    pin_f32_array(d, 16);
+    write_accumulators(args.output, d, 16);
+}

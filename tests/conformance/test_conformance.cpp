@@ -32,6 +32,7 @@ static const std::map<std::string, Program> programs = {
     PROGRAM(warp_words),
     PROGRAM(convert),
     PROGRAM(barrier_steps),
+    PROGRAM(barrier_early_bytes),
     PROGRAM(wgmma_e4m3_8),
     PROGRAM(wgmma_e4m3_32),
     PROGRAM(wgmma_e4m3_96),
@@ -85,14 +86,23 @@ static std::vector<uint32_t> run_case(const conform_case_t &c, const emu::Config
     return std::vector<uint32_t>(output.data, output.data + c.words);
 }
 
-// All schedules must give the same words.
+// All schedules must give the same words. None: the program is stopped by a fault of alignment,
+// which is what the hardware traps on.
 static std::vector<uint32_t> run_all_schedules(const conform_case_t &c) {
     std::vector<uint32_t> first;
+    bool stopped = false;
     for (const emu::Config &config : check::schedules()) {
-        const std::vector<uint32_t> words = run_case(c, config);
+        std::vector<uint32_t> words;
+        try {
+            words = run_case(c, config);
+        } catch (const emu::Error &e) {
+            if (e.kind != std::string("ALIGN")) throw;
+            stopped = true;
+        }
         if (first.empty()) first = words;
         if (words != first) throw std::runtime_error("two schedules give different words");
     }
+    if (stopped && !first.empty()) throw std::runtime_error("stopped in some schedules only");
     return first;
 }
 
@@ -113,7 +123,8 @@ int main(int argc, char **argv) {
         try {
             const std::vector<uint32_t> words = run_all_schedules(c);
             if (have_golden)
-                good = golden_compare(golden.c_str(), &c, words.data(), text, sizeof text);
+                good = golden_compare(
+                    golden.c_str(), &c, words.empty() ? nullptr : words.data(), text, sizeof text);
         } catch (const std::exception &e) {
             snprintf(text, sizeof text, "%.199s", e.what());
             good = false;

@@ -21,7 +21,7 @@ typedef struct job_t {
     atomic_int busy[8]; /* by worker */
     atomic_int clashes;
     atomic_uint workers; /* bit w: worker w took part */
-    int64_t failing; /* index that fails, or -1 */
+    int64_t failing;     /* index that fails, or -1 */
 } job_t;
 
 static dg_status_t count_index(void *context, int64_t index, int worker) {

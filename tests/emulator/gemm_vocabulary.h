@@ -10,6 +10,7 @@
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
+#include "device/global.cuh"
 #include "device/matrix.cuh"
 #include "device/mbarrier.cuh"
 #include "device/shared.cuh"

@@ -56,7 +56,7 @@ TEST(box_inside_and_across_every_edge) {
     Buffer<uint32_t> words(20 * 64, true);
     number(words);
     const dg_tensor_map_t map = words_map(words.data);
-    for (const int x : {0, 5, -3, 40, 64})
+    for (const int x : {0, 4, -4, 40, 64})
         for (const int y : {0, -7, 16, 30})
             expect_right(shape(1, 32, 2048), [&] { load_at(map, x, y); });
 }
@@ -66,6 +66,15 @@ TEST(bug_box_to_a_misaligned_place) {
     expect_bug("ALIGN", shape(1, 32, 4096), [&] {
         init();
         tma_load_2d(tile() + 64, &map, barrier(), 0, 0);
+    });
+}
+TEST(bug_box_from_a_misaligned_column) {
+    Buffer<uint32_t> words(20 * 64);
+    const dg_tensor_map_t map = words_map(words.data);
+    expect_bug("ALIGN", shape(1, 32, 4096), [&] { load_at(map, 5, 0); });
+    expect_bug("ALIGN", shape(1, 32, 4096), [&] {
+        fence_proxy_async();
+        tma_store_2d(&map, tile(), -3, 0);
     });
 }
 TEST(bug_mbarrier_not_visible_to_tma) {
@@ -150,7 +159,7 @@ TEST(store_and_add_clip_at_every_edge) {
     Buffer<float> out(20 * 64);
     const dg_tensor_map_t map = words_map(reinterpret_cast<uint32_t *>(out.data));
     for (const bool add : {false, true})
-        for (const int x : {0, -3, 40})
+        for (const int x : {0, -4, 40})
             for (const int y : {0, -7, 16})
                 for (const emu::Config &config : schedules()) {
                     for (size_t i = 0; i < out.count; i++) out[i] = -1.f;
@@ -164,6 +173,15 @@ TEST(store_and_add_clip_at_every_edge) {
                                 out[static_cast<size_t>(r * 64 + c)] == (inside ? value : -1.f));
                         }
                 }
+}
+// 61 words wide: a row ends inside a piece of 16 bytes, and what lies behind it is written too.
+TEST(bug_store_that_ends_inside_a_piece) {
+    Buffer<uint32_t> out(7 * 64 + 61); // the last of 8 rows is not padded
+    const uint64_t extents[2] = {61, 8}, strides[1] = {256};
+    const uint32_t box[2] = {32, 8};
+    const dg_tensor_map_t map = emu::encode_tensor_map(
+        emu::ElementType::F32, 2, out.data, extents, strides, box, emu::Swizzle::B128);
+    expect_bug("BOUNDS", shape(1, 32, 2048), [&] { store_at(map, 32, 0, true, false); });
 }
 TEST(bug_store_without_proxy_fence) {
     Buffer<uint32_t> out(20 * 64);

@@ -4,57 +4,7 @@
 // tiles than CTAs, k tails, one to many trips round the ring.
 #include "check.h"
 #include "gemm_run.h"
-#include "gemm_vocabulary.h"
-
-#define KERNEL_TEXT "sm90/fp8_gemm_block.cu"
-
-namespace plain {
-#define BLOCK_M 128
-#define BLOCK_N 128
-#define STAGES 3
-#define MATH_GROUPS 2
-#define SHARE DG_SHARE_NONE
-#define STORE_N 64
-#define STORE_BUFFERS 2
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace plain
-
-namespace share_a {
-#define BLOCK_M 256
-#define BLOCK_N 128
-#define STAGES 2
-#define MATH_GROUPS 2
-#define SHARE DG_SHARE_A
-#define STORE_N 64
-#define STORE_BUFFERS 1
-#define UNROLL_K 4
-#include "gemm_specialisation.inc"
-} // namespace share_a
-
-namespace share_b {
-#define BLOCK_M 64
-#define BLOCK_N 192
-#define STAGES 4
-#define MATH_GROUPS 1
-#define SHARE DG_SHARE_B
-#define STORE_N 32
-#define STORE_BUFFERS 3
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace share_b
-
-namespace three_groups {
-#define BLOCK_M 192
-#define BLOCK_N 96
-#define STAGES 2
-#define MATH_GROUPS 3
-#define SHARE DG_SHARE_NONE
-#define STORE_N 32
-#define STORE_BUFFERS 2
-#define UNROLL_K 1
-#include "gemm_specialisation.inc"
-} // namespace three_groups
+#include "gemm_specialisations.h"
 
 static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shape, uint32_t grid) {
     for (const bool exact : {true, false})
@@ -81,8 +31,28 @@ TEST(k_tail) {
 TEST(many_k_blocks) {
     run_all_schedules(SPECIALISATION(plain), {64, 128, 34 * 128}, 1);
 }
-TEST(n_not_a_multiple_of_eight) {
-    run_all_schedules(SPECIALISATION(plain), {70, 131, 256}, 2);
+TEST(stored_without_tma) {
+    for (const GemmShape &shape : {GemmShape{70, 131, 256}, {130, 1, 128}, {5, 384, 128}})
+        run_all_schedules(SPECIALISATION(direct), shape, 2);
+}
+// TMA stores whole pieces of 16 bytes: the reason for `direct`.
+TEST(tma_would_store_beyond_ragged_columns) {
+    const std::string wrong =
+        run_gemm(SPECIALISATION(plain), {70, 131, 256}, true, check::schedules()[0], 2);
+    REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
+    REQUIRE(wrong.find("350 written outside") != std::string::npos);
+}
+// A map of a with another swizzle than the kernel's descriptors say.
+TEST(bug_operand_map_without_swizzle) {
+    for (const emu::Config &config : check::schedules())
+        REQUIRE(
+            !run_gemm(SPECIALISATION(plain), {200, 232, 640}, true, config, 2, emu::Swizzle::None)
+                 .empty());
+}
+TEST(bug_operand_map_with_a_narrower_swizzle) {
+    const std::string wrong = run_gemm(
+        SPECIALISATION(plain), {200, 232, 640}, true, check::schedules()[0], 2, emu::Swizzle::B64);
+    REQUIRE(wrong.find("exceeds the swizzle span") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {
     run_all_schedules(SPECIALISATION(share_a), {300, 384, 512}, 2);

@@ -62,12 +62,29 @@ int gpu_attribute(CUdevice_attribute attribute) {
     return value;
 }
 
+/* "580.159.04", from "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  date"; or empty. */
+static void read_driver_version(char *text, size_t size) {
+    char line[256] = "";
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    text[0] = 0;
+    if (!file) return;
+    if (fgets(line, sizeof line, file))
+        for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"))
+            if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) {
+                snprintf(text, size, "%s", word);
+                break;
+            }
+    fclose(file);
+}
+
 void gpu_describe(char *text, size_t size) {
-    char name[128] = "";
+    char name[128] = "", driver[64];
     int version = 0;
+    read_driver_version(driver, sizeof driver);
     CHECK_GPU(gpu.cuDeviceGetName_call(name, sizeof name, device));
     CHECK_GPU(gpu.cuDriverGetVersion_call(&version));
-    snprintf(text, size, "%s, driver %d.%d", name, version / 1000, version % 1000 / 10);
+    snprintf(
+        text, size, "%s, driver %s, CUDA %d.%d", name, driver, version / 1000, version % 1000 / 10);
 }
 
 CUdeviceptr gpu_allocate(size_t bytes) {

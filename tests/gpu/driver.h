@@ -52,7 +52,7 @@ void gpu_check(CUresult result, const char *call, const char *file, int line);
  * */
 bool gpu_open(void);
 int gpu_attribute(CUdevice_attribute attribute);
-void gpu_describe(char *text, size_t size); /* "NVIDIA H200, driver 13.0" */
+void gpu_describe(char *text, size_t size); /* "NVIDIA H200, driver 580.1, CUDA 13.0" */
 
 CUdeviceptr gpu_allocate(size_t bytes);
 CUdeviceptr gpu_upload(const void *data, size_t bytes);

@@ -30,6 +30,7 @@ limited 60 conformance.log "$build/gpu_conformance" "$build/conformance.cubin" "
 if [ -n "$golden" ]; then
     limited 60 golden.log "$build/gpu_conformance" "$build/conformance.cubin" - "$golden"
 fi
+limited 60 fp8_accumulator.log "$build/gpu_fp8_accumulator" "$build/conformance.cubin"
 limited 150 fp8_gemm_block.log "$build/gpu_fp8_gemm_block" "$build"
 limited 90 fp8_gemm_block_time.log "$build/gpu_fp8_gemm_block" "$build" time
 exit $failed

@@ -11,6 +11,8 @@
     SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 1, 4)                                           \
     SPECIALISATION(192, 128, 4, 3, DG_SHARE_A, 64, 2, 4)                                           \
     SPECIALISATION(192, 128, 4, 3, DG_SHARE_NONE, 64, 2, 1)                                        \
+    SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 0, 4)                                           \
+    SPECIALISATION(64, 96, 6, 1, DG_SHARE_NONE, 32, 0, 1)                                          \
     SPECIALISATION(128, 192, 5, 2, DG_SHARE_B, 64, 1, 4)                                           \
     SPECIALISATION(128, 160, 5, 2, DG_SHARE_B, 32, 5, 4)                                           \
     SPECIALISATION(128, 128, 5, 2, DG_SHARE_NONE, 64, 2, 1)                                        \

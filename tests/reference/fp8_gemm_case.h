@@ -18,7 +18,8 @@ extern "C" {
 typedef struct dg_fp8_gemm_case {
     int32_t m, n, k;
     int32_t k_blocks, scale_b_rows;        /* ceil(k / 128), ceil(n / 128) */
-    int32_t k_pitch, scale_a_pitch, pitch; /* of a and b, of scale_a, of d; multiples of 16 bytes */
+    int32_t k_pitch, scale_a_pitch, pitch; /* of a and b, of scale_a, of d; multiples of 16 bytes,
+                                            * but pitch may be made any other afterwards */
     bool exact;
     uint8_t *a;     /* [m, k_pitch] e4m3, k fastest; NaN beyond k */
     uint8_t *b;     /* [n, k_pitch] e4m3, k fastest; NaN beyond k */

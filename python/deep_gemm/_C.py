@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""The name under which callers reach for the extension: every function, as deep_gemm has it."""
+from .gemm import *
+from .grouped import *
+from .k_grouped import *
+from .scale_layout import *
+from .runtime import *
+from .runtime import init

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Every function as an operator, torch.ops.deep_gemm.NAME, for torch.compile and torch.export.
+
+Imported when torch is there as deep_gemm is imported, or when a graph is traced first. In eager
+code the Python functions do not come through here: the dispatcher costs more than the call.
+Operators take operands in pieces (values, factors); the schemas say what is written: d, never c.
+Whether c and d are one tensor changes no result, so functionalisation may copy either.
+"""
+import torch
+
+from . import gemm, grouped, k_grouped, scale_layout
+from ._tensor import zeros_strided
+from .utils import math
+
+_FP8 = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb, Tensor(d!) d"
+_BF16 = "Tensor a, Tensor b, Tensor(d!) d"
+_RECIPES = "int[]? recipe=None, int[]? recipe_a=None, int[]? recipe_b=None"
+_DENSE = "Tensor? c=None"
+_CONTIGUOUS = "bool use_psum_layout=False, bool ensure_zero_padding=True, *, str? layout=None"
+_MASKED = "Tensor masked_m, int expected_m"
+_K_GROUPS = "int[]? ks_cpu, Tensor? grouped_layout, Tensor? c=None"
+_K_LAYOUT = "bool use_psum_layout=False, *, str? layout=None"
+
+
+def _product_schemas():
+    schemas = {}
+    for form in ("nt", "nn", "tn", "tt"):
+        for name in (f"fp8_fp4_gemm_{form}", f"fp8_gemm_{form}"):
+            schemas[name] = f"{_FP8}, {_DENSE}, {_RECIPES}"
+        schemas[f"bf16_gemm_{form}"] = f"{_BF16}, {_DENSE}"
+    for form in ("nt", "nn"):
+        for name in (f"m_grouped_fp8_fp4_gemm_{form}_contiguous",
+                     f"m_grouped_fp8_gemm_{form}_contiguous"):
+            schemas[name] = f"{_FP8}, Tensor grouped_layout, {_RECIPES}, {_CONTIGUOUS}"
+        schemas[f"m_grouped_bf16_gemm_{form}_contiguous"] = \
+            f"{_BF16}, Tensor grouped_layout, {_CONTIGUOUS}"
+        schemas[f"k_grouped_fp8_gemm_{'nt' if form == 'nt' else 'tn'}_contiguous"] = \
+            f"{_FP8}, {_K_GROUPS}, int[]? recipe=None, {_K_LAYOUT}"
+    for name in ("m_grouped_fp8_fp4_gemm_nt_masked", "m_grouped_fp8_gemm_nt_masked",
+                 "fp8_m_grouped_gemm_nt_masked"):
+        schemas[name] = f"{_FP8}, {_MASKED}, {_RECIPES}"
+    for name in ("m_grouped_bf16_gemm_nt_masked", "bf16_m_grouped_gemm_nt_masked"):
+        schemas[name] = f"{_BF16}, {_MASKED}"
+    schemas["k_grouped_bf16_gemm_tn_contiguous"] = f"{_BF16}, {_K_GROUPS}, {_K_LAYOUT}"
+    return schemas
+
+
+_CAST = "Tensor x, bool use_ue8m0, int gran_k=128"
+_PACKED = "bool use_packed_ue8m0=False"
+
+# Functions that return new tensors. Their own code serves fake tensors too: it allocates the
+# results, and the extension leaves tensors without memory alone.
+_FUNCTIONS = {
+    math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
+    math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_block_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_custom_dims_cast_to_fp8: "Tensor x, int[] dims, bool use_ue8m0 -> (Tensor, Tensor)",
+    math.per_token_cast_to_fp4: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
+    math.cast_back_from_fp4:
+        f"Tensor packed, Tensor sf, int gran_k=128, {_PACKED} -> Tensor",
+    math.pack_ue8m0_to_int: "Tensor x -> Tensor",
+    math.unpack_ue8m0_from_int: "Tensor packed -> Tensor",
+    scale_layout.get_mn_major_tma_aligned_packed_ue8m0_tensor:
+        "Tensor sf, Tensor? psum_layout=None -> Tensor",
+    scale_layout.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor:
+        "Tensor sf, Tensor grouped_layout, int[]? ks_cpu, int gran_k, int k_alignment=128, "
+        "bool use_psum_layout=False -> Tensor",
+}
+
+
+def _module_of(name):
+    for module in (gemm, grouped, k_grouped):
+        if hasattr(module, name):
+            return module
+    raise AttributeError(name)
+
+
+def _unpack(function, paired):
+    """`function` with its operands in pieces."""
+    if not paired:
+        return function
+
+    def run(a, sfa, b, sfb, *rest, **keywords):
+        function((a, sfa), (b, sfb), *rest, **keywords)
+    return run
+
+
+def _by_keyword(function, schema_names):
+    """`function` with all but the operands by keyword: schemas leave out what does nothing."""
+    def run(a, b, d, *rest, **keywords):
+        keywords.update(zip(schema_names, rest))
+        if keywords.get("recipe", 0) is None and function.__name__.startswith("k_grouped_fp8"):
+            keywords["recipe"] = (1, 1, 128)
+        function(a, b, d, **keywords)
+    return run
+
+
+def _names(schema):
+    """Names of a schema's arguments after the operands."""
+    arguments = [part for part in schema.split(", ") if part != "*"]
+    first = 5 if schema.startswith(_FP8) else 3
+    return [argument.split()[1].split("=")[0] for argument in arguments[first:]]
+
+
+def _new_memory(function):
+    """`function`, but a result that is its argument is copied: operators may not return those."""
+    def run(sf, *rest, **keywords):
+        result = function(sf, *rest, **keywords)
+        return result.clone() if result is sf else result
+    return run
+
+
+def _mn_major(sf, dtype, mn, blocks):
+    aligned = (mn + 3) // 4 * 4
+    shape = [*sf.shape[:-2], mn, blocks]
+    return zeros_strided(sf, shape, [aligned * blocks, 1, aligned][-len(shape):], dtype)
+
+
+def _fake_transform(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False,
+                    psum_layout=None):
+    gran_mn = recipe[0] if len(recipe) == 2 or is_sfa else recipe[1]
+    blackwell = sf.device.type == "cuda" and torch.cuda.get_device_capability(sf.device)[0] >= 10
+    if sf.dtype == torch.int32:
+        return _mn_major(sf, "int32", mn, sf.shape[-1])
+    if blackwell and not disable_ue8m0_cast:
+        return _mn_major(sf, "int32", mn, (sf.shape[-1] + 3) // 4)
+    return _mn_major(sf, "float32", mn, sf.shape[-1]) if gran_mn == 1 else torch.empty_like(sf)
+
+
+_SCHEMAS = _product_schemas()
+_library = torch.library.Library("deep_gemm", "DEF")
+
+
+def _register(name, schema, implementation, fake=None):
+    """An operator with its fake kernel; None for products, which return nothing and write what is
+    there: a kernel for tensors without memory says the same and is registered more quickly."""
+    _library.define(f"{name}({schema}", tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(name, implementation, "CompositeExplicitAutograd")
+    if fake is None:
+        _library.impl(name, lambda *arguments, **keywords: None, "Meta")
+    else:
+        torch.library.register_fake(f"deep_gemm::{name}", fake, lib=_library)
+
+
+def _register_all():
+    for name, schema in _SCHEMAS.items():
+        function = _by_keyword(getattr(_module_of(name), name), _names(schema))
+        _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8)))
+    for function, schema in _FUNCTIONS.items():
+        untraced = function.__wrapped__
+        _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
+    aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
+    _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
+              lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))
+    transform = scale_layout.transform_sf_into_required_layout.__wrapped__
+    _register("transform_sf_into_required_layout",
+              "Tensor sf, int mn, int k, int[] recipe, int? num_groups=None, bool? is_sfa=None, "
+              "bool disable_ue8m0_cast=False, Tensor? psum_layout=None) -> Tensor",
+              _new_memory(transform), _fake_transform)
+
+
+def call(name, a, b, d, *rest, **keywords):
+    """Runs a product as an operator, from the Python function's arguments."""
+    operator = getattr(torch.ops.deep_gemm, name)
+    if _SCHEMAS[name].startswith(_FP8):
+        operator(*a, *b, d, *rest, **keywords)
+    else:
+        operator(a, b, d, *rest, **keywords)
+
+
+_register_all()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""BF16 grouped products that gather rows, under the names of the earlier Triton kernels; served by
+this library's own kernels, on any device it supports.
+
+    m_indices       int32 [rows of d]: group of each row, negative: the row becomes zeros
+    m_row_indices   int32 [rows of d]: row of a to take, negative: a row of zeros
+    handle          (k_indices, k_start, k_end): group g sums over k_start[g] <= k < k_end[g], row k
+                    of the gathered operand being row k_indices[k] of the tensor, negative: skipped.
+                    Groups start at the end before them, rounded up to the mk alignment
+"""
+from .. import _native
+from .._groups import INDEX, PSUM
+from ..k_grouped import _TOKENS_FIRST
+from ..runtime import get_mk_alignment_for_contiguous_layout
+
+__all__ = [
+    "m_grouped_bf16_gemm_nt_contiguous_tl", "m_grouped_bf16_gemm_nn_contiguous_tl",
+    "a_fused_m_grouped_bf16_gemm_nt_contiguous_tl", "a_fused_m_grouped_bf16_gemm_nn_contiguous_tl",
+    "a_fused_k_grouped_bf16_gemm_tn_contiguous_tl", "b_fused_k_grouped_bf16_gemm_tn_contiguous_tl",
+]
+
+
+def _m_grouped(a, b, d, m_indices, a_rows, b_stored_nn):
+    _native.m_grouped_gemm((a, None), (b, None), d, None, (INDEX, m_indices, 0, None), None, None,
+                           None, 2 if b_stored_nn else 0, a_rows, True, 0)
+
+
+def m_grouped_bf16_gemm_nt_contiguous_tl(a, b, d, m_indices):
+    """d[i] = a[i] b[g(i)]^T for a [m, k], b [G, n, k], d [m, n]."""
+    _m_grouped(a, b, d, m_indices, None, False)
+
+
+def m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, m_indices):
+    """d[i] = a[i] b[g(i)] for b [G, k, n]."""
+    _m_grouped(a, b, d, m_indices, None, True)
+
+
+def a_fused_m_grouped_bf16_gemm_nt_contiguous_tl(a, b, d, mappings):
+    """d[i] = a[m_row_indices[i]] b[g(i)]^T; mappings = (m_indices, m_row_indices)."""
+    _m_grouped(a, b, d, mappings[0], mappings[1], False)
+
+
+def a_fused_m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, mappings):
+    """d[i] = a[m_row_indices[i]] b[g(i)] for b [G, k, n]."""
+    _m_grouped(a, b, d, mappings[0], mappings[1], True)
+
+
+def _check_starts(k_start, k_end):
+    """Refuses starts that the ends do not imply, where looking costs no synchronisation."""
+    if str(getattr(k_start, "device", "cpu")) != "cpu":
+        return
+    alignment = get_mk_alignment_for_contiguous_layout()
+    end = 0
+    for g, (start, next_end) in enumerate(zip(k_start.tolist(), k_end.tolist())):
+        begin = -(-end // alignment) * alignment
+        if start < next_end and start != begin:
+            raise _native.ArgumentError(
+                f"k_start[{g}]: {start}, expected {begin}: the end before it, {end}, rounded up to "
+                f"the alignment {alignment}")
+        end = max(begin, next_end)
+
+
+def _k_grouped(a, b, d, handle, acc, gather_a):
+    k_indices, k_start, k_end = handle
+    _check_starts(k_start, k_end)
+    rows_a, rows_b = (k_indices, None) if gather_a else (None, k_indices)
+    _native.k_grouped_gemm((a, None, _TOKENS_FIRST, False, 128, rows_a),
+                           (b, None, _TOKENS_FIRST, False, 128, rows_b), d, d if acc else None,
+                           (PSUM, k_end, 0, None), False)
+
+
+def a_fused_k_grouped_bf16_gemm_tn_contiguous_tl(a, b, d, handle, acc):
+    """d[g] (+)= sum over k of a[k_indices[k]]^T b[k]: a [any, m], b [k, n], d [G, m, n]."""
+    _k_grouped(a, b, d, handle, acc, True)
+
+
+def b_fused_k_grouped_bf16_gemm_tn_contiguous_tl(a, b, d, handle, acc):
+    """d[g] (+)= sum over k of a[k]^T b[k_indices[k]]: a [k, m], b [any, n], d [G, m, n]."""
+    _k_grouped(a, b, d, handle, acc, False)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Layouts of scale factors as functions of the extension, and `describe`, which tells Python how the
+ * library sees a tensor. Called by layout.py and _tensor.py; reads tensors through tensor.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor.h"
+
+static PyObject *make_extents(const int64_t *values, int32_t rank) {
+    PyObject *tuple = PyTuple_New(rank);
+    for (int32_t i = 0; tuple != NULL && i < rank; i++) {
+        PyObject *item = PyLong_FromLongLong(values[i]);
+        if (item == NULL || PyTuple_SetItem(tuple, i, item) < 0) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
+}
+
+/* describe(x, role) -> (dtype, shape, strides); role "operand", "scale" or "plain". */
+static PyObject *describe(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("describe", count, 2)) return NULL;
+    const dgpy_role_t role = PyUnicode_CompareWithASCIIString(args[1], "operand") == 0
+                                 ? DGPY_OPERAND
+                             : PyUnicode_CompareWithASCIIString(args[1], "scale") == 0 ? DGPY_SCALE
+                                                                                       : DGPY_PLAIN;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_tensor_t tensor;
+    const bool parsed = dgpy_require_tensor(&call, args[0], "tensor", role, &tensor);
+    PyObject *result = dgpy_end_call(&call, parsed, DG_STATUS_OK);
+    if (result != Py_None) return result;
+    Py_DECREF(result);
+    return Py_BuildValue("sNN", dg_dtype_string(tensor.dtype),
+        make_extents(tensor.shape, tensor.rank), make_extents(tensor.stride, tensor.rank));
+}
+
+/* scale_convert(src, dst, repeat_mn, k_blocks, groups): writes dst. */
+static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("scale_convert", count, 5)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
+    dg_status_t status = DG_STATUS_OK;
+    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
+                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
+                        dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
+                        dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
+                        dgpy_read_groups(&call, args[4], &convert.groups);
+    if (parsed && !call.wrapped) {
+        PyThreadState *thread = PyEval_SaveThread();
+        status = dg_scale_convert(NULL, &convert, NULL);
+        PyEval_RestoreThread(thread);
+    }
+    return dgpy_end_call(&call, parsed, status);
+}
+
+/* scale_pack_k_grouped(src, dst, gran_k, groups): writes dst. */
+static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("scale_pack_k_grouped", count, 4)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
+    dg_status_t status = DG_STATUS_OK;
+    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
+                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
+                        dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
+                        dgpy_read_groups(&call, args[3], &pack.groups);
+    if (parsed && !call.wrapped) {
+        PyThreadState *thread = PyEval_SaveThread();
+        status = dg_scale_pack_k_grouped(NULL, &pack, NULL);
+        PyEval_RestoreThread(thread);
+    }
+    return dgpy_end_call(&call, parsed, status);
+}
+
+/* Reads (sf, mn, k, gran_mn, gran_k, groups, keep_f32, psum). */
+static bool read_transform(dgpy_call_t *call, PyObject *tuple, dg_scale_transform_args_t *out) {
+    PyObject *sf, *psum;
+    long long mn, k, groups;
+    int gran_mn, gran_k, keep_f32;
+    if (!PyArg_ParseTuple(
+            tuple, "OLLiiLiO", &sf, &mn, &k, &gran_mn, &gran_k, &groups, &keep_f32, &psum))
+        return false;
+    out->mn = mn, out->k = k, out->groups = groups;
+    out->gran_mn = gran_mn, out->gran_k = gran_k;
+    out->keep_f32 = keep_f32 ? DG_ON : DG_OFF;
+    return dgpy_require_tensor(call, sf, "sf", DGPY_SCALE, &out->scale) &&
+           dgpy_read_groups(call, psum, &out->psum);
+}
+
+/* scale_layout(transform) -> None if sf is in the wanted layout, else (dtype, shape, strides). */
+static PyObject *scale_layout(PyObject *self, PyObject *transform_tuple) {
+    (void)self;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
+    dg_tensor_t layout;
+    memset(&layout, 0, sizeof layout);
+    dg_status_t status = DG_STATUS_OK;
+    const bool parsed = read_transform(&call, transform_tuple, &transform);
+    if (parsed && !call.wrapped) status = dg_scale_transform_layout(NULL, &transform, &layout);
+    const bool ready = layout.data != NULL && layout.data == transform.scale.data;
+    PyObject *result = dgpy_end_call(&call, parsed, status);
+    if (result != Py_None || ready) return result;
+    Py_DECREF(result);
+    return Py_BuildValue("sNN", dg_dtype_string(layout.dtype),
+        make_extents(layout.shape, layout.rank), make_extents(layout.stride, layout.rank));
+}
+
+/* scale_transform(transform, out): writes out, which scale_layout described. */
+static PyObject *scale_transform(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("scale_transform", count, 2)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
+    dg_tensor_t out;
+    dg_status_t status = DG_STATUS_OK;
+    const bool parsed = read_transform(&call, args[0], &transform) &&
+                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out);
+    if (parsed && !call.wrapped) {
+        PyThreadState *thread = PyEval_SaveThread();
+        status = dg_scale_transform(NULL, &transform, &out, NULL);
+        PyEval_RestoreThread(thread);
+    }
+    return dgpy_end_call(&call, parsed, status);
+}
+
+/* tma_aligned_size(x, element_size) -> int */
+static PyObject *tma_aligned_size(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    int64_t x, size;
+    if (!dgpy_expect_arguments("get_tma_aligned_size", count, 2)) return NULL;
+    if (!dgpy_read_int64(args[0], "x", &x) || !dgpy_read_int64(args[1], "element_size", &size))
+        return NULL;
+    const int64_t aligned = dg_tma_aligned_size(x, size);
+    if (aligned >= 0) return PyLong_FromLongLong(aligned);
+    return PyErr_Format(dgpy_argument_error,
+        "get_tma_aligned_size: x = %lld, element_size = %lld, expected x >= 0 and 1, 2, 4, 8 or 16 "
+        "bytes",
+        (long long)x, (long long)size);
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL
+
+PyMethodDef dgpy_layout_methods[] = {
+    {"describe", FAST(describe), "describe(x, role) -> (dtype, shape, strides)"},
+    {"scale_convert", FAST(scale_convert), "dg_scale_convert"},
+    {"scale_pack_k_grouped", FAST(scale_pack_k_grouped), "dg_scale_pack_k_grouped"},
+    {"scale_layout", scale_layout, METH_O, "dg_scale_transform_layout"},
+    {"scale_transform", FAST(scale_transform), "dg_scale_transform"},
+    {"tma_aligned_size", FAST(tma_aligned_size), "dg_tma_aligned_size"},
+    {NULL, NULL, 0, NULL},
+};

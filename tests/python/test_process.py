@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""The package in its process: import cost, fork, threads, late environment, no CUDA at import."""
+import os
+import subprocess
+import sys
+import threading
+
+import deep_gemm
+import numpy as np
+import pytest
+from reference import Operand, check, product
+
+
+def python(code, **environment):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment}, check=True)
+
+
+def test_import_is_quick_and_imports_no_framework():
+    # processor time: a machine that is busy with other work stretches the clock, not this
+    code = "import time, sys; t = time.process_time(); import deep_gemm; " \
+           "print(time.process_time() - t, *[m for m in ('torch', 'numpy') if m in sys.modules])"
+    python(code)  # writes byte code, as an installation would
+    best, *loaded = min((python(code).stdout.split() for _ in range(5)), key=lambda x: float(x[0]))
+    assert float(best) < 0.05 and not loaded
+
+
+def test_import_writes_nothing_and_needs_no_toolkit():
+    done = python("import deep_gemm", PATH="/nowhere", CUDA_HOME="", HOME="/nowhere")
+    assert done.stdout == "" and done.stderr == ""
+
+
+def test_environment_is_read_at_first_use():
+    code = "import os, deep_gemm; os.environ['DG_NUM_THREADS'] = '3'; " \
+           "print(deep_gemm.get_num_threads())"
+    assert python(code, DG_NUM_THREADS="2").stdout.strip() == "3"
+
+
+def operands(seed, size=96):
+    rng = np.random.default_rng(seed)
+    return Operand(rng, (size, 256)), Operand(rng, (size, 256), gran_mn=128)
+
+
+def run(framework, a, b):
+    d = framework.poisoned((len(a.codes), len(b.codes)), "float32")
+    deep_gemm.fp8_gemm_nt(a.pair(framework), b.pair(framework), d)
+    return d
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_fork_after_use(framework):
+    a, b = operands(1)
+    run(framework, a, b)  # threads are running now
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                check(framework, run(framework, a, b), *product(a.values, b.values), "float32")
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+    check(framework, run(framework, a, b), *product(a.values, b.values), "float32")
+
+
+def test_threads(framework):
+    """Several threads call at once, errors in between staying with the thread that caused them."""
+    failures = []
+
+    def work(seed):
+        try:
+            a, b = operands(seed)
+            for _ in range(5):
+                check(framework, run(framework, a, b), *product(a.values, b.values), "float32")
+                with pytest.raises(ValueError, match=rf"\[{seed + 1}, 1\]"):
+                    wrong = framework.make(np.ones((seed + 1, 1)), "float32")
+                    deep_gemm.fp8_gemm_nt((a.data(framework), wrong), b.pair(framework),
+                                          framework.poisoned((96, 96), "float32"))
+        except BaseException as error:
+            failures.append(error)
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_repeats_and_rows_keep_their_bits(framework):
+    a, b = operands(3)
+    first = framework.to_float64(run(framework, a, b))
+    assert (framework.to_float64(run(framework, a, b)) == first).all()
+    a.codes, a.factors = a.codes[40:53], a.factors[40:53]
+    assert (framework.to_float64(run(framework, a, b)) == first[40:53]).all()
+
+
+def test_layers_are_absent_without_torch():
+    code = "import sys; sys.modules['torch'] = None; import deep_gemm; " \
+           "print(hasattr(deep_gemm, 'nn'), hasattr(deep_gemm, 'testing'))"
+    assert python(code).stdout.split() == ["False", "True"]
