@@ -16,8 +16,7 @@
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
  * are made by their _INIT macro, so that a program built today runs with a later library. Inputs
- * are never changed; outputs are written completely or, if the call is refused, not at all
- * (status.h tells the one exception: memory that runs out).
+ * are never changed; outputs are written completely or, if the call is refused, not at all.
  * Tensors may lie on any device the library supports, all tensors of one call on the same.
  */
 #ifndef DEEP_GEMM_H

@@ -3,9 +3,8 @@
  * Status codes and the last error.
  *
  * Every function of the library that can fail returns a dg_status_t; DG_STATUS_OK is zero. On any
- * other value nothing was written to an output (but for DG_STATUS_OUT_OF_MEMORY, which may come when
- * parts of the outputs are there already), and dg_last_error() tells in one sentence which argument
- * was wrong, what it was, which rule it broke and what to do:
+ * other value nothing was written to an output, and dg_last_error() tells in one sentence which
+ * argument was wrong, what it was, which rule it broke and what to do:
  *
  *     if (dg_gemm(NULL, &args, NULL) != DG_STATUS_OK) {
  *         fprintf(stderr, "%s\n", dg_last_error());

@@ -84,11 +84,7 @@ dg_status_t dg_cpu_run_batch(dg_cpu_pool_t *pool, dg_cpu_product_t *products, in
         products[i] = idle;
     }
     const dg_status_t status = dg_cpu_run(pool, products, busy);
-    if (status == DG_STATUS_OUT_OF_MEMORY) {
-        return dg_fail(status, "", "",
-            "no memory for the working buffers of %d products; free some, or use fewer threads",
-            (int)busy);
-    }
+    if (status == DG_STATUS_OUT_OF_MEMORY) return status; /* with a message of its own */
     DG_REQUIRE(status == DG_STATUS_OK, status, "", "",
         "the CPU engine failed (%s); please report it", dg_status_string(status));
     for (int64_t i = busy; i < count; i++) {
