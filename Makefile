@@ -45,7 +45,6 @@ test: deps-test
 
 bench: all
 	@$(RELEASE)/cli/deepgemm bench
-	@for program in $(RELEASE)/bench/bench_*; do test ! -x $$program || $$program; done
 
 lint: deps-test
 	@tools/lint.sh

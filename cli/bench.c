@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * deepgemm bench: the shapes of bench/shapes, measured one after the other on this machine, with
- * OpenBLAS' single-precision product as the yardstick.
+ * OpenBLAS' single-precision product as the yardstick of products and memcpy as that of casts.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 
 #include "buffer.h"
 #include "machine.h"
+#include "measure.h"
 #include "openblas.h"
 #include "progress.h"
 #include "result.h"
@@ -21,12 +22,14 @@
 
 #define REFERENCE_WORK (INT64_C(1) << 22)
 #define YARDSTICK 2048 /* extent of the square product */
+#define COPY_BYTES ((size_t)64 << 20)
 
 typedef struct bench_t {
     cli_settings_t settings;
     int64_t repeat;
     const char *shapes; /* file or folder */
     double yardstick;   /* GFLOP/s of sgemm, NaN: none */
+    double copy;        /* GB/s read and written by memcpy */
 } bench_t;
 
 static bool apply(void *target, const char *name, const char *value, char *error) {
@@ -68,6 +71,27 @@ static bool read_all(const char *path, cli_shape_t **shapes, size_t *count, char
     return ok;
 }
 
+typedef struct copy_t {
+    char *from, *to; /* [COPY_BYTES] */
+} copy_t;
+
+static bool copy(void *self) {
+    const copy_t *buffers = self;
+    memcpy(buffers->to, buffers->from, COPY_BYTES);
+    return true;
+}
+
+/* GB/s read and written by one thread that copies what no cache holds, at the least time. */
+static double measure_copy(int64_t repeat) {
+    copy_t buffers = {cli_allocate(COPY_BYTES), cli_allocate(COPY_BYTES)};
+    memset(buffers.from, 1, COPY_BYTES);
+    cli_times_t times = {0};
+    cli_measure(copy, &buffers, repeat, &times);
+    free(buffers.from);
+    free(buffers.to);
+    return 2e-9 * (double)COPY_BYTES / times.least;
+}
+
 static void print_head(bench_t *self) {
     char model[128], date[64], note[160];
     double seconds = 0;
@@ -78,6 +102,7 @@ static void print_head(bench_t *self) {
             YARDSTICK, self->settings.threads, self->repeat, &seconds, note, sizeof note)) {
         self->yardstick = 2e-9 * YARDSTICK * YARDSTICK * YARDSTICK / seconds;
     }
+    self->copy = measure_copy(self->repeat);
     const char *isa = dg_cpu_isa_string(self->settings.isa);
     if (self->settings.json) {
         cli_json_t json = {stdout, false};
@@ -90,6 +115,7 @@ static void print_head(bench_t *self) {
         cli_json_text(&json, "isa", isa);
         cli_json_text(&json, "yardstick", note);
         cli_json_number(&json, "yardstick_gflop_per_s", self->yardstick);
+        cli_json_number(&json, "memcpy_gb_per_s", self->copy);
         cli_json_close(&json, '}');
         cli_json_end_line(&json);
         return;
@@ -101,7 +127,7 @@ static void print_head(bench_t *self) {
         self->settings.threads, self->repeat);
     printf("yardstick  %s", note);
     if (isfinite(self->yardstick)) printf(": %d^3 at %.1f GFLOP/s", YARDSTICK, self->yardstick);
-    printf("\n\n");
+    printf("\nmemcpy     %.1f GB/s read and written by one thread\n\n", self->copy);
     fflush(stdout);
 }
 

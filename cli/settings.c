@@ -17,7 +17,7 @@ bool cli_settings_apply(
         return true;
     }
     if (strcmp(name, "threads") == 0) {
-        return cli_parse_integer(value, 1, 1024, &settings->threads, error);
+        return cli_parse_integer(value, 1, 512, &settings->threads, error);
     }
     if (strcmp(name, "isa") == 0) {
         int index;

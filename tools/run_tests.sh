@@ -60,6 +60,8 @@ stage_python() {
     local status=$?
     [ $status = 0 ] || tail -n 60 "$results/python.log"
     [ -s "$results/python.xml" ] || report python sh -c "exit $status"
+    report cast-against-torch build/venv/bin/python tests/python/check_cast_against_torch.py \
+        build/release/src/libdeep_gemm.so 500
     report wheel tests/python/package.sh
     printf '%-28s exit %-3s %4d s\n' python $status $((SECONDS - begin))
 }

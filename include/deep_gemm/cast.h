@@ -92,7 +92,8 @@ typedef struct dg_quantize_args_t {
  *     dg_status_t status = dg_quantize(NULL, &args, NULL);
  *
  * Needs no workspace. Errors: NULL_POINTER, BAD_STRUCT_SIZE, BAD_CONTEXT, BAD_ENUM, BAD_DTYPE,
- * BAD_RANK, BAD_SHAPE, BAD_STRIDE, MISALIGNED, OVERLAP, BAD_SCALE, BAD_VALUE, BAD_DEVICE. */
+ * BAD_RANK, BAD_SHAPE, BAD_STRIDE, MISALIGNED, OVERLAP, BAD_SCALE, BAD_VALUE, BAD_DEVICE,
+ * UNSUPPORTED, OUT_OF_MEMORY. */
 DG_API dg_status_t dg_quantize(
     dg_context_t *ctx, const dg_quantize_args_t *args, const dg_launch_t *launch);
 

@@ -61,9 +61,9 @@ typedef enum dg_group_values_t {
 } dg_group_values_t;
 
 typedef enum dg_log_level_t {
-    DG_LOG_ERROR = 1, /* a call was refused or failed */
-    DG_LOG_INFO = 2,  /* decisions worth knowing: instruction set, number of threads */
-    DG_LOG_DEBUG = 3  /* one line for each call: family, shapes, time */
+    DG_LOG_ERROR = 1, /* a call that takes tensors was refused or failed: "call= status= error=" */
+    DG_LOG_INFO = 2,  /* CPU threads are at hand, or others after a change: "call= threads= isa=" */
+    DG_LOG_DEBUG = 3  /* one line for each call that succeeded: "call= us=", microseconds */
 } dg_log_level_t;
 
 /* Receives one line of text (no newline), "key=value" parts separated by blanks. Called on the
@@ -73,7 +73,7 @@ typedef void (*dg_log_fn)(void *user, dg_log_level_t level, const char *line);
 typedef struct dg_context_options_t {
     size_t struct_size;             /* sizeof(dg_context_options_t), set by the initialiser */
     dg_device_t device;             /* device to plan for; type DG_DEVICE_NONE: the default's */
-    int32_t num_threads;            /* CPU threads of one call, 1..1024; 0: the default's, which
+    int32_t num_threads;            /* CPU threads of one call, 1..512; 0: the default's, which
                                      * starts as the number of cores this process may use */
     dg_cpu_isa_t cpu_isa;           /* one this processor lacks is refused (UNSUPPORTED) */
     int32_t num_sms;                /* SMs a GPU kernel may fill, 1..65535; 0: the default's */
@@ -86,7 +86,7 @@ typedef struct dg_context_options_t {
     int32_t block_n_multiple;       /* 0: the default's (initially 1) */
     dg_group_values_t group_values; /* what to do with group values out of range */
     dg_log_level_t log_level;       /* most detailed level passed to log; 0: DG_LOG_INFO */
-    dg_log_fn log;                  /* NULL: no log */
+    dg_log_fn log;                  /* NULL: the default's, which starts with none */
     void *log_user;                 /* first argument of log */
 } dg_context_options_t;
 
@@ -164,7 +164,8 @@ typedef struct dg_env_entry_t {
     const char *value;   /* what the library read at first use; NULL: not set */
 } dg_env_entry_t;
 
-/* Entry `index` of the table of variables; BAD_VALUE past its end. */
+/* Entry `index` of the table of variables; BAD_VALUE past its end. A variable that holds something
+ * else than its meaning allows makes every call fail with BAD_VALUE and the variable's name. */
 DG_API dg_status_t dg_env_entry(int32_t index, dg_env_entry_t *entry);
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ static dg_context_t *all_contexts;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void lock_contexts(void) {
+static void hold_lock(void) {
     pthread_mutex_lock(&lock);
 }
 
@@ -51,7 +51,12 @@ static void unlock_contexts(void) {
 }
 
 static void watch_fork(void) {
-    pthread_atfork(lock_contexts, unlock_contexts, unlock_contexts);
+    pthread_atfork(hold_lock, unlock_contexts, unlock_contexts);
+}
+
+static void lock_contexts(void) {
+    pthread_once(&fork_once, watch_fork); /* before the lock can be held by anybody */
+    hold_lock();
 }
 
 /* With the lock held: makes the default context out of constants and the environment. */
@@ -100,7 +105,6 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
     dg_enter_function("dg_context_create");
     DG_REQUIRE(out != NULL, DG_STATUS_NULL_POINTER, "out", "",
         "NULL, expected the address of a dg_context_t pointer to fill");
-    pthread_once(&fork_once, watch_fork);
     lock_contexts();
     const dg_status_t status = start_default();
     dg_context_options_t merged = default_context.options;
@@ -108,7 +112,8 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
     DG_TRY(status);
     if (options != NULL) DG_TRY(dg_merge_settings(&merged, options));
     dg_context_t *ctx = calloc(1, sizeof *ctx);
-    DG_REQUIRE(ctx != NULL, DG_STATUS_OUT_OF_MEMORY, "out", "", "no memory for a context");
+    DG_REQUIRE(
+        ctx != NULL, DG_STATUS_OUT_OF_MEMORY, "out", "", "no memory for a context; free some");
     ctx->state = STATE_LIVE;
     ctx->options = merged;
     lock_contexts();
@@ -181,7 +186,6 @@ dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *c
     dg_enter_function(function);
     call->function = function;
     call->pool = NULL;
-    pthread_once(&fork_once, watch_fork);
     dg_status_t status;
     lock_contexts();
     call->ctx = resolve(ctx, &status);
@@ -194,23 +198,34 @@ dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *c
 /* With the lock held: makes the context's pool as its settings say now. */
 static dg_status_t make_slot(dg_context_t *ctx) {
     pool_slot_t *slot = calloc(1, sizeof *slot);
-    DG_REQUIRE(slot != NULL, DG_STATUS_OUT_OF_MEMORY, "", "", "no memory for the CPU threads");
+    DG_REQUIRE(
+        slot != NULL, DG_STATUS_OUT_OF_MEMORY, "", "", "no memory for the CPU threads; free some");
     const dg_status_t status =
         dg_cpu_create_pool(ctx->options.num_threads, ctx->options.cpu_isa, &slot->pool);
     if (status != DG_STATUS_OK) {
         free(slot);
-        return dg_fail(status, "", "", "could not make a pool of %d CPU threads (%s)",
+        return dg_fail(status, "", "", "no memory for %d CPU threads (%s); free some, or use fewer",
             ctx->options.num_threads, dg_status_string(status));
     }
     ctx->slot = slot;
     return DG_STATUS_OK;
 }
 
+static void log_pool(const dg_call_t *call) {
+    if (call->options.log == NULL || call->options.log_level < DG_LOG_INFO) return;
+    char line[128];
+    snprintf(line, sizeof line, "call=%s threads=%d isa=%s", call->function,
+        dg_cpu_pool_threads(call->pool), dg_cpu_pool_kernels(call->pool)->name);
+    call->options.log(call->options.log_user, DG_LOG_INFO, line);
+}
+
 dg_status_t dg_call_pool(dg_call_t *call, dg_cpu_pool_t **pool) {
     dg_status_t status = DG_STATUS_OK;
+    bool made = false;
     lock_contexts();
     if (call->pool == NULL) {
-        if (call->ctx->slot == NULL) status = make_slot(call->ctx);
+        made = call->ctx->slot == NULL;
+        if (made) status = make_slot(call->ctx);
         if (call->ctx->slot != NULL) {
             call->slot = call->ctx->slot;
             call->slot->users += 1;
@@ -219,6 +234,7 @@ dg_status_t dg_call_pool(dg_call_t *call, dg_cpu_pool_t **pool) {
     }
     unlock_contexts();
     *pool = call->pool;
+    if (made && call->pool != NULL) log_pool(call);
     return status;
 }
 

@@ -7,13 +7,10 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "cpu/cast.h"
 #include "model/distinct.h"
 #include "model/tensor.h"
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 static dg_status_t check_recipe(const dg_quantized_t *q, const char *name, int32_t rank) {
     static const char *const fields[DG_MAX_RANK] = {".gran[0]", ".gran[1]", ".gran[2]", ".gran[3]"};
@@ -69,7 +66,7 @@ static int64_t count_factors(
     for (int64_t g = 0; g < (groups ? groups->count : 1); ++g) {
         const int64_t rows = groups ? groups->ranges[g].end - groups->ranges[g].begin : x->shape[a];
         const int64_t gran = q->gran[a] != 0 ? q->gran[a] : rows > 0 ? rows : 1;
-        factors += ceil_div(ceil_div(rows, gran), per_factor);
+        factors += dg_ceil_div(dg_ceil_div(rows, gran), per_factor);
     }
     return factors;
 }

@@ -9,17 +9,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "model/arguments.h"
 #include "model/distinct.h"
 #include "model/tensor.h"
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
-
 /* Columns that hold `blocks` factors. */
 static int64_t columns_of(dg_dtype_t dtype, int64_t blocks) {
-    return dtype == DG_DTYPE_I32 ? ceil_div(blocks, 4) : blocks;
+    return dtype == DG_DTYPE_I32 ? dg_ceil_div(blocks, 4) : blocks;
 }
 
 /* Factors that the last axis can hold. */
@@ -57,7 +54,7 @@ static dg_status_t check_shapes(const dg_scale_convert_args_t *args, const dg_co
     DG_TRY(dg_check_shape(dst, names->dst, "", wanted,
         "one column for each block along k, or for four of them in i32; pass a tensor of that "
         "shape"));
-    wanted[row] = ceil_div(dst->shape[row], repeat);
+    wanted[row] = dg_ceil_div(dst->shape[row], repeat);
     wanted[rank - 1] = columns_of(src->dtype, *blocks);
     return dg_check_shape(src, names->src, "", wanted,
         "one row for each repeat_mn rows of the output and one column for each block along k, or "

@@ -11,13 +11,10 @@
 
 #include "api/scale_copy.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "model/arguments.h"
 #include "model/distinct.h"
 #include "model/tensor.h"
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 int64_t dg_tma_aligned_size(int64_t x, int64_t element_size) {
     const bool known = element_size == 1 || element_size == 2 || element_size == 4 ||
@@ -86,23 +83,24 @@ static dg_status_t place_groups(
     int64_t row = 0, word = 0;
     for (int64_t g = 0; g < prepared->groups.count; ++g) {
         const dg_group_range_t *range = &prepared->groups.ranges[g];
-        int64_t blocks = ceil_div(range->end - range->begin, args->gran_k);
+        int64_t blocks = dg_ceil_div(range->end - range->begin, args->gran_k);
         DG_REQUIRE(clamp || blocks <= src_rows - row, DG_STATUS_BAD_SCALE, "src", "",
             "%" PRId64 " rows, but group %" PRId64 " of %" PRId64 " tokens takes %" PRId64
             " rows of factors from row %" PRId64 " on; pass the factors of all groups",
             src_rows, g, range->end - range->begin, blocks, row);
-        DG_REQUIRE(clamp || ceil_div(blocks, 4) <= dst_rows - word, DG_STATUS_BAD_SHAPE, "dst", "",
+        DG_REQUIRE(clamp || dg_ceil_div(blocks, 4) <= dst_rows - word, DG_STATUS_BAD_SHAPE, "dst",
+            "",
             "%" PRId64 " rows, but group %" PRId64 " of %" PRId64 " tokens takes %" PRId64
             " rows of words from row %" PRId64 " on; dg_k_grouped_scale_rows() tells how many "
             "are needed",
-            dst_rows, g, range->end - range->begin, ceil_div(blocks, 4), word);
+            dst_rows, g, range->end - range->begin, dg_ceil_div(blocks, 4), word);
         if (blocks > src_rows - row) blocks = src_rows - row;
-        if (ceil_div(blocks, 4) > dst_rows - word) blocks = 4 * (dst_rows - word);
+        if (dg_ceil_div(blocks, 4) > dst_rows - word) blocks = 4 * (dst_rows - word);
         prepared->copy.matrices[g] =
             (dg_scale_matrix_t){(const float *)args->src.data + row * src_step,
                 (int32_t *)args->dst.data + word * dst_step, blocks};
         row += blocks;
-        word += ceil_div(blocks, 4);
+        word += dg_ceil_div(blocks, 4);
     }
     return DG_STATUS_OK;
 }

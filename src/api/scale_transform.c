@@ -8,6 +8,7 @@
 
 #include "api/scale_copy.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "model/arguments.h"
 #include "model/tensor.h"
 
@@ -20,10 +21,6 @@ typedef struct dg_transform_names_t {
 static const dg_transform_names_t single_names = {"args", "out", "scale", "psum"};
 static const dg_transform_names_t a_names = {"a", "out_a", "a.scale", "a.psum"};
 static const dg_transform_names_t b_names = {"b", "out_b", "b.scale", "b.psum"};
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 static dg_status_t check_numbers(
     const dg_scale_transform_args_t *args, const dg_transform_names_t *names) {
@@ -53,9 +50,9 @@ static dg_status_t check_scale(
     const int32_t rank = args->groups > 0 ? 3 : 2;
     DG_TRY(dg_check_tensor(
         scale, names->scale, "", DG_DTYPE_BIT(DG_DTYPE_F32) | DG_DTYPE_BIT(DG_DTYPE_I32), rank));
-    const int64_t blocks = ceil_div(args->k, args->gran_k);
-    const int64_t matrix[2] = {ceil_div(args->mn, args->gran_mn),
-        scale->dtype == DG_DTYPE_I32 ? ceil_div(blocks, 4) : blocks};
+    const int64_t blocks = dg_ceil_div(args->k, args->gran_k);
+    const int64_t matrix[2] = {dg_ceil_div(args->mn, args->gran_mn),
+        scale->dtype == DG_DTYPE_I32 ? dg_ceil_div(blocks, 4) : blocks};
     const int64_t wanted[3] = {args->groups, matrix[0], matrix[1]};
     const int64_t *shape = rank == 3 ? wanted : matrix;
     bool fits = true;
@@ -102,10 +99,10 @@ static dg_status_t decide(const dg_scale_transform_args_t *args, const dg_transf
     if (transform->as_given) {
         transform->layout = *scale;
     } else {
-        const int64_t blocks = ceil_div(args->k, args->gran_k);
+        const int64_t blocks = dg_ceil_div(args->k, args->gran_k);
         const bool words = packs || !f32;
         transform->layout = dg_scale_mn_major(NULL, words ? DG_DTYPE_I32 : DG_DTYPE_F32,
-            args->groups, args->mn, words ? ceil_div(blocks, 4) : blocks);
+            args->groups, args->mn, words ? dg_ceil_div(blocks, 4) : blocks);
         transform->layout.device = scale->device;
     }
     transform->layout.data = NULL;
@@ -171,7 +168,7 @@ static dg_status_t prepare(dg_transform_side_t *side, const dg_call_t *call,
     convert.src = args->scale;
     convert.dst = *out;
     convert.repeat_mn = transform.as_given ? 1 : args->gran_mn;
-    convert.k_blocks = ceil_div(args->k, args->gran_k);
+    convert.k_blocks = dg_ceil_div(args->k, args->gran_k);
     if (!transform.as_given) convert.groups = args->psum; /* whose rows are those of the operand */
     DG_TRY(dg_prepare_convert(&side->prepared, call, &convert, &side->names));
     return dg_check_copy_values(&side->prepared, &side->names, side->rank);

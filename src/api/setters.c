@@ -18,6 +18,13 @@ dg_status_t dg_context_set_options(dg_context_t *ctx, const dg_context_options_t
     return dg_update_settings(ctx, merge, options);
 }
 
+/* Refuses a value out of [1, high]; 0 stands for the initial setting. */
+static dg_status_t check_range(int32_t value, int32_t high, const char *name) {
+    DG_REQUIRE(value >= 0 && value <= high, DG_STATUS_BAD_VALUE, name, "",
+        "%d, expected 1 to %d, or 0 for the initial setting", value, high);
+    return DG_STATUS_OK;
+}
+
 static dg_status_t clear_num_sms(dg_context_options_t *settings, const void *with) {
     (void)with;
     settings->num_sms = 0;
@@ -26,6 +33,7 @@ static dg_status_t clear_num_sms(dg_context_options_t *settings, const void *wit
 
 dg_status_t dg_set_num_sms(dg_context_t *ctx, int32_t num_sms) {
     dg_enter_function("dg_set_num_sms");
+    DG_TRY(check_range(num_sms, MAX_SMS, "num_sms"));
     dg_context_options_t change = DG_CONTEXT_OPTIONS_INIT;
     change.num_sms = num_sms;
     return dg_update_settings(ctx, num_sms == 0 ? clear_num_sms : merge, &change);
@@ -33,6 +41,7 @@ dg_status_t dg_set_num_sms(dg_context_t *ctx, int32_t num_sms) {
 
 dg_status_t dg_set_tc_util(dg_context_t *ctx, int32_t percent) {
     dg_enter_function("dg_set_tc_util");
+    DG_TRY(check_range(percent, 100, "percent"));
     dg_context_options_t change = DG_CONTEXT_OPTIONS_INIT;
     change.tc_util = percent == 0 ? 100 : percent;
     return dg_update_settings(ctx, merge, &change);
@@ -54,6 +63,8 @@ dg_status_t dg_set_batch_invariant(dg_context_t *ctx, int32_t on) {
 
 dg_status_t dg_set_block_size_multiple_of(dg_context_t *ctx, int32_t block_m, int32_t block_n) {
     dg_enter_function("dg_set_block_size_multiple_of");
+    DG_TRY(check_range(block_m, MAX_BLOCK_MULTIPLE, "block_m"));
+    DG_TRY(check_range(block_n, MAX_BLOCK_MULTIPLE, "block_n"));
     dg_context_options_t change = DG_CONTEXT_OPTIONS_INIT;
     change.block_m_multiple = block_m == 0 ? 1 : block_m;
     change.block_n_multiple = block_n == 0 ? 1 : block_n;
@@ -62,6 +73,9 @@ dg_status_t dg_set_block_size_multiple_of(dg_context_t *ctx, int32_t block_m, in
 
 dg_status_t dg_set_mk_alignment_for_contiguous_layout(dg_context_t *ctx, int32_t alignment) {
     dg_enter_function("dg_set_mk_alignment_for_contiguous_layout");
+    DG_TRY(check_range(alignment, MAX_ALIGNMENT, "alignment"));
+    DG_REQUIRE((alignment & (alignment - 1)) == 0, DG_STATUS_BAD_VALUE, "alignment", "",
+        "%d, expected a power of two up to %d; 128 suits most", alignment, (int)MAX_ALIGNMENT);
     dg_context_options_t change = DG_CONTEXT_OPTIONS_INIT;
     change.mk_alignment = alignment == 0 ? 128 : alignment;
     return dg_update_settings(ctx, merge, &change);

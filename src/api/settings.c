@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "cpu/isa.h"
 
-enum { MAX_THREADS = 1024, MAX_SMS = 65535, MAX_ALIGNMENT = 65536, MAX_BLOCK_MULTIPLE = 4096 };
+enum { MAX_THREADS = DG_CPU_MAX_THREADS };
 
 static int32_t usable_cores(void) {
     cpu_set_t set;

@@ -9,6 +9,8 @@
 
 #include "deep_gemm/context.h"
 
+enum { MAX_SMS = 65535, MAX_ALIGNMENT = 65536, MAX_BLOCK_MULTIPLE = 4096 };
+
 /* The default context's first settings: constants, this machine, the environment. */
 dg_status_t dg_initial_settings(dg_context_options_t *settings);
 

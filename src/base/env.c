@@ -13,7 +13,7 @@
 #include "deep_gemm/context.h"
 
 static const dg_env_entry_t table[DG_ENV_COUNT] = {
-    [DG_ENV_NUM_THREADS] = {"DG_NUM_THREADS", "CPU threads that one call uses, 1 to 1024",
+    [DG_ENV_NUM_THREADS] = {"DG_NUM_THREADS", "CPU threads that one call uses, 1 to 512",
         "one for each core this process may use", NULL},
     [DG_ENV_CPU_ISA] = {"DG_CPU_ISA",
         "instruction set of the CPU backend: portable, avx2, avx512 or neon",

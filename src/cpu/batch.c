@@ -76,25 +76,22 @@ static bool has_k(const dg_cpu_product_t *product) {
 }
 
 dg_status_t dg_cpu_run_batch(dg_cpu_pool_t *pool, dg_cpu_product_t *products, int64_t count) {
-    int64_t busy = 0;
+    int64_t busy = 0; /* products with something to multiply, moved to the front */
     for (int64_t i = 0; i < count; i++) {
-        if (products[i].m == 0 || products[i].n == 0) continue;
-        if (has_k(&products[i])) {
-            products[busy++] = products[i];
-            continue;
-        }
-        for (int64_t row = 0; row < products[i].m; row++) {
-            dg_cpu_clear_row(&products[i], products[i].d_rows ? products[i].d_rows[row] : row);
-        }
+        if (products[i].m == 0 || products[i].n == 0 || !has_k(&products[i])) continue;
+        const dg_cpu_product_t idle = products[busy];
+        products[busy++] = products[i];
+        products[i] = idle;
     }
     const dg_status_t status = dg_cpu_run(pool, products, busy);
-    if (status == DG_STATUS_OUT_OF_MEMORY) {
-        return dg_fail(status, "", "",
-            "no memory for the working buffers of %d products; free some, or use fewer threads",
-            (int)busy);
+    if (status == DG_STATUS_OUT_OF_MEMORY) return status; /* with a message of its own */
+    DG_REQUIRE(status == DG_STATUS_OK, status, "", "",
+        "the CPU engine failed (%s); please report it", dg_status_string(status));
+    for (int64_t i = busy; i < count; i++) {
+        const dg_cpu_product_t *idle = &products[i];
+        for (int64_t row = 0; idle->n > 0 && row < idle->m; row++) {
+            dg_cpu_clear_row(idle, idle->d_rows ? idle->d_rows[row] : row);
+        }
     }
-    return status == DG_STATUS_OK
-               ? status
-               : dg_fail(status, "", "", "the CPU engine failed (%s); please report it",
-                     dg_status_string(status));
+    return DG_STATUS_OK;
 }

@@ -6,15 +6,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "cpu/cast.h"
 
 /* A tile of 32 Ki values is 64 or 128 KiB of x: it stays in a second-level cache from the first
  * pass over it (largest magnitudes) to the last (codes of the second output). */
 enum { TILE_ELEMENTS = 64 * 1024, TILE_RUN = 512, TILE_LINES = 64 };
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 /* The axis along which x's neighbours in memory lie: the last one where that has stride 1. */
 static int find_fast_axis(const dg_tensor_t *x) {
@@ -95,7 +92,7 @@ int64_t dg_cast_tile_elements(const dg_cast_plan_t *plan) {
 static void grow_tile(dg_cast_plan_t *plan, int i, int64_t most) {
     const int64_t room = TILE_ELEMENTS / dg_cast_tile_elements(plan);
     const int64_t wanted = most < plan->extent[i] ? most : plan->extent[i];
-    const int64_t times = ceil_div(wanted, plan->tile[i]);
+    const int64_t times = dg_ceil_div(wanted, plan->tile[i]);
     if (room < 2 || times < 2) return;
     plan->tile[i] *= times < room ? times : room;
     if (plan->tile[i] > plan->extent[i]) plan->tile[i] = plan->extent[i];
@@ -119,12 +116,12 @@ static void count_groups(dg_cast_plan_t *plan) {
     for (int64_t g = 0; g < plan->group_count; ++g) {
         const int64_t rows = plan->groups[g].end - plan->groups[g].begin;
         plan->group_tile[g] = tiles;
-        tiles += ceil_div(rows, plan->tile[axis]);
+        tiles += dg_ceil_div(rows, plan->tile[axis]);
         for (int s = 0; s < plan->sides; ++s) {
             dg_cast_side_t *side = &plan->side[s];
-            const int64_t blocks = ceil_div(rows, side->gran[axis]);
+            const int64_t blocks = dg_ceil_div(rows, side->gran[axis]);
             side->group_scale[g] = side->by_row ? plan->groups[g].begin : side->scale_rows;
-            side->scale_rows += side->word_axis == axis ? ceil_div(blocks, 4) : blocks;
+            side->scale_rows += side->word_axis == axis ? dg_ceil_div(blocks, 4) : blocks;
         }
     }
     plan->group_tile[plan->group_count] = tiles;
@@ -134,13 +131,13 @@ static void count_tasks(dg_cast_plan_t *plan) {
     plan->tasks = 1;
     for (int i = 0; i < DG_CAST_AXES; ++i) {
         plan->tile_count[i] = i == plan->group_axis ? plan->group_tile[plan->group_count]
-                                                    : ceil_div(plan->extent[i], plan->tile[i]);
+                                                    : dg_ceil_div(plan->extent[i], plan->tile[i]);
         if (i != plan->group_axis || !plan->groups_in_order) plan->tasks *= plan->tile_count[i];
     }
     for (int s = 0; s < plan->sides; ++s) {
         size_t blocks = 1;
         for (int i = 0; i < DG_CAST_AXES; ++i) {
-            blocks *= (size_t)ceil_div(plan->tile[i], plan->side[s].gran[i]);
+            blocks *= (size_t)dg_ceil_div(plan->tile[i], plan->side[s].gran[i]);
         }
         if (blocks > plan->block_count) plan->block_count = blocks;
     }
@@ -236,7 +233,7 @@ dg_cast_blocks_t dg_cast_tile_blocks(
     dg_cast_blocks_t blocks = {.total = 1};
     for (int i = 0; i < DG_CAST_AXES; ++i) {
         blocks.first[i] = (tile->begin[i] - tile->origin[i]) / side->gran[i];
-        blocks.count[i] = ceil_div(tile->count[i], side->gran[i]);
+        blocks.count[i] = dg_ceil_div(tile->count[i], side->gran[i]);
         blocks.total *= blocks.count[i];
         if (i != plan->group_axis) continue;
         const int64_t group_first = side->group_scale[tile->group];

@@ -121,9 +121,7 @@ static void store_run(const dg_cpu_cast_kernels_t *kernels, const dg_cast_view_t
 static dg_status_t dequantize_tile(
     const dg_cast_plan_t *plan, const dg_cast_tile_t *tile, void *context, int worker) {
     const dg_dequantize_work_t *work = context;
-    dg_dequantize_scratch_t *scratch = dg_cpu_scratch(work->pool, worker, sizeof *scratch);
-    DG_REQUIRE(scratch != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
-        "no memory for %zu bytes of scratch; free some", sizeof *scratch);
+    dg_dequantize_scratch_t *scratch = dg_cpu_scratch(work->pool, worker);
     const dg_cast_side_t *side = &plan->side[0];
     const dg_cast_blocks_t blocks = dg_cast_tile_blocks(plan, side, tile);
     const int64_t *begin = tile->begin, *count = tile->count;
@@ -161,7 +159,8 @@ dg_status_t dg_cpu_dequantize(dg_cpu_pool_t *pool, const dg_dequantize_args_t *a
     DG_TRY(dg_cast_make_plan(&plan, &args->x, sides, 1, grouped, ranges, group_count));
     dg_dequantize_work_t work = {&plan, dg_cpu_cast_kernels(pool), pool};
     const int threads = dg_cpu_pool_threads(pool);
-    const dg_status_t status = dg_cpu_run_tasks(pool, dequantize_task, &work, plan.tasks, threads);
+    const dg_status_t status = dg_cpu_run_tasks(
+        pool, dequantize_task, &work, plan.tasks, threads, sizeof(dg_dequantize_scratch_t));
     dg_cast_release_plan(&plan);
     return status;
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cpu/pack.h"
 #include "cpu/store.h"
 #include "cpu/tiling.h"
@@ -106,10 +107,7 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     dg_cpu_side_t b = {
         .operand = product->b, .begin = tile.col, .count = tile.cols, .width = kernels->cols};
 
-    void *scratch =
-        dg_cpu_scratch(batch->pool, worker, dg_cpu_tile_bytes(kernels, tile.rows, tile.cols));
-    if (!scratch) return DG_STATUS_OUT_OF_MEMORY;
-    dg_cpu_carver_t carver = {scratch};
+    dg_cpu_carver_t carver = {dg_cpu_scratch(batch->pool, worker)};
     place_side(&a, &carver);
     place_side(&b, &carver);
     void *codes = dg_cpu_carve(&carver, DG_CPU_CODE_BYTES);
@@ -137,6 +135,17 @@ static dg_status_t run_tile(void *context, int64_t index, int worker) {
     return DG_STATUS_OK;
 }
 
+/* Scratch memory for the largest tile of the batch. */
+static size_t scratch_bytes(
+    const dg_cpu_kernels_t *kernels, const dg_cpu_tiling_t *tilings, int64_t count) {
+    size_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const size_t bytes = dg_cpu_tile_bytes(kernels, tilings[i].rows, tilings[i].cols);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 static bool is_known(const dg_cpu_product_t *product) {
     const dg_dtype_t a = product->a.dtype, b = product->b.dtype, d = product->d_dtype;
     return (a == DG_DTYPE_E4M3 || a == DG_DTYPE_E2M1X2 || a == DG_DTYPE_BF16) &&
@@ -150,11 +159,13 @@ dg_status_t dg_cpu_run(dg_cpu_pool_t *pool, const dg_cpu_product_t *products, in
         if (!is_known(&products[i])) return DG_STATUS_INTERNAL;
     }
     dg_cpu_tiling_t *tilings = malloc((size_t)count * sizeof *tilings);
-    if (!tilings) return DG_STATUS_OUT_OF_MEMORY;
+    DG_REQUIRE(tilings != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+        "no memory for the tiles of %lld products; free some", (long long)count);
     const int threads = dg_cpu_choose_threads(pool, products, count);
     const int64_t tiles = dg_cpu_choose_tiles(pool, threads, products, count, tilings);
     dg_cpu_batch_t batch = {pool, products, tilings, count};
-    const dg_status_t status = dg_cpu_run_tasks(pool, run_tile, &batch, tiles, threads);
+    const dg_status_t status = dg_cpu_run_tasks(pool, run_tile, &batch, tiles, threads,
+        scratch_bytes(dg_cpu_pool_kernels(pool), tilings, count));
     free(tilings);
     return status;
 }

@@ -49,7 +49,7 @@ static dg_status_t sort_rows(dg_m_work_t *work) {
     DG_TRY(dg_check_row_count(&index));
     work->order = calloc((size_t)problem->rows + 1, sizeof *work->order);
     DG_REQUIRE(work->order != NULL, DG_STATUS_OUT_OF_MEMORY, "groups", ".values",
-        "no memory to sort the rows of this many groups");
+        "no memory for the order of %lld rows; free some", (long long)problem->rows);
     int32_t group;
     for (int64_t i = 0; i < problem->rows; i++) {
         DG_TRY(read_group(&index, &problem->groups, i, &group));

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 typedef struct dg_cpu_worker_t {
     dg_cpu_pool_t *pool;
     pthread_t thread;
@@ -36,9 +38,10 @@ struct dg_cpu_pool_t {
     pthread_cond_t posted, finished;
     int started; /* workers that exist, numbered 1 .. started */
     bool stopping;
-    uint64_t generation; /* counts jobs */
-    int places;          /* workers that may still join the job */
-    int running;         /* workers that joined and have not finished yet */
+    uint64_t generation;  /* counts jobs */
+    int places;           /* workers that may still join the job */
+    int running;          /* workers that joined and have not finished yet */
+    size_t scratch_bytes; /* that a worker must own to join */
     dg_cpu_task_t *task;
     void *context;
     int64_t count;
@@ -67,7 +70,8 @@ static void *run_worker(void *argument) {
     uint64_t seen = 0;
     pthread_mutex_lock(&pool->mutex);
     for (;;) {
-        while (!pool->stopping && (pool->generation == seen || pool->places == 0)) {
+        while (!pool->stopping && (pool->generation == seen || pool->places == 0 ||
+                                      self->scratch_bytes < pool->scratch_bytes)) {
             seen = pool->generation;
             pthread_cond_wait(&pool->posted, &pool->mutex);
         }
@@ -184,45 +188,60 @@ static void start_workers(dg_cpu_pool_t *pool, int wanted) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-dg_status_t dg_cpu_run_tasks(
-    dg_cpu_pool_t *pool, dg_cpu_task_t *task, void *context, int64_t count, int threads) {
+static bool reserve(dg_cpu_worker_t *worker, size_t bytes) {
+    if (worker->scratch_bytes >= bytes) return true;
+    const size_t rounded = (bytes + 4095) & ~(size_t)4095;
+    free(worker->scratch);
+    worker->scratch = aligned_alloc(4096, rounded);
+    worker->scratch_bytes = worker->scratch ? rounded : 0;
+    return worker->scratch != NULL;
+}
+
+/* Opens so many places in the job. A worker whose scratch memory cannot be had stays away, which
+ * costs speed only. No worker is in a job now, so their memory is free to be moved. */
+static void invite(dg_cpu_pool_t *pool, int wanted, size_t scratch_bytes) {
+    pthread_mutex_lock(&pool->mutex);
+    start_workers(pool, wanted);
+    for (int i = 1; i <= pool->started; i++) reserve(&pool->workers[i], scratch_bytes);
+    pool->scratch_bytes = scratch_bytes;
+    pool->places = wanted < pool->started ? wanted : pool->started;
+    pool->generation++;
+    for (int i = 0; i < pool->places; i++) pthread_cond_signal(&pool->posted);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void wait_for_workers(dg_cpu_pool_t *pool) {
+    pthread_mutex_lock(&pool->mutex);
+    pool->places = 0;
+    while (pool->running > 0) pthread_cond_wait(&pool->finished, &pool->mutex);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+dg_status_t dg_cpu_run_tasks(dg_cpu_pool_t *pool, dg_cpu_task_t *task, void *context, int64_t count,
+    int threads, size_t scratch_bytes) {
     if (count <= 0) return DG_STATUS_OK;
     if (threads <= 0 || threads > pool->threads) threads = pool->threads;
     const int wanted = (int)((count < threads ? count : threads) - 1);
     claim_after_fork(pool);
     pthread_mutex_lock(&pool->turn);
+    if (!reserve(&pool->workers[0], scratch_bytes)) {
+        pthread_mutex_unlock(&pool->turn);
+        return dg_fail(DG_STATUS_OUT_OF_MEMORY, "", "",
+            "no memory for %zu bytes to work in; free some", scratch_bytes);
+    }
     atomic_store(&pool->status, DG_STATUS_OK);
     atomic_store(&pool->next_index, 0);
     pool->task = task;
     pool->context = context;
     pool->count = count;
-    if (wanted > 0) {
-        pthread_mutex_lock(&pool->mutex);
-        start_workers(pool, wanted);
-        pool->places = wanted < pool->started ? wanted : pool->started;
-        pool->generation++;
-        for (int i = 0; i < pool->places; i++) pthread_cond_signal(&pool->posted);
-        pthread_mutex_unlock(&pool->mutex);
-    }
+    if (wanted > 0) invite(pool, wanted, scratch_bytes);
     take_indices(pool, 0);
-    if (wanted > 0) {
-        pthread_mutex_lock(&pool->mutex);
-        pool->places = 0;
-        while (pool->running > 0) pthread_cond_wait(&pool->finished, &pool->mutex);
-        pthread_mutex_unlock(&pool->mutex);
-    }
+    if (wanted > 0) wait_for_workers(pool);
     const dg_status_t status = (dg_status_t)atomic_load(&pool->status);
     pthread_mutex_unlock(&pool->turn);
     return status;
 }
 
-void *dg_cpu_scratch(dg_cpu_pool_t *pool, int worker, size_t bytes) {
-    dg_cpu_worker_t *self = &pool->workers[worker];
-    if (self->scratch_bytes < bytes) {
-        const size_t rounded = (bytes + 4095) & ~(size_t)4095;
-        free(self->scratch);
-        self->scratch = aligned_alloc(4096, rounded);
-        self->scratch_bytes = self->scratch ? rounded : 0;
-    }
-    return self->scratch;
+void *dg_cpu_scratch(dg_cpu_pool_t *pool, int worker) {
+    return pool->workers[worker].scratch;
 }

@@ -38,12 +38,14 @@ const dg_cpu_kernels_t *dg_cpu_pool_kernels(const dg_cpu_pool_t *pool);
 
 /* Runs task(context, i, worker) for i in [0, count) and returns when all have ended: the status of
  * a failed task if there was one. `threads` bounds how many take part (0 = all): a caller with
- * little work spares itself the waking of others. */
-dg_status_t dg_cpu_run_tasks(
-    dg_cpu_pool_t *pool, dg_cpu_task_t *task, void *context, int64_t count, int threads);
+ * little work spares itself the waking of others. Each that takes part owns scratch_bytes of scratch
+ * memory before the first task runs; if the caller's own cannot be had, no task runs and the status
+ * is DG_STATUS_OUT_OF_MEMORY. */
+dg_status_t dg_cpu_run_tasks(dg_cpu_pool_t *pool, dg_cpu_task_t *task, void *context, int64_t count,
+    int threads, size_t scratch_bytes);
 
-/* Inside a task: at least `bytes` of memory aligned to 64 bytes that belong to this worker until the
- * task ends. The pool keeps it for the next task; its contents are undefined. NULL: out of memory. */
-void *dg_cpu_scratch(dg_cpu_pool_t *pool, int worker, size_t bytes);
+/* Inside a task: the worker's scratch memory, aligned to 4096 bytes. It belongs to this worker until
+ * the task ends; the pool keeps it for the next task, its contents are undefined. */
+void *dg_cpu_scratch(dg_cpu_pool_t *pool, int worker);
 
 #endif

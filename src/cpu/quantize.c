@@ -246,18 +246,26 @@ static void copy_tile(dg_cast_job_t *job) {
     }
 }
 
+/* Bytes of a tile's copy, 0 if tiles are read where they lie. */
+static size_t copied_bytes(const dg_cast_plan_t *plan) {
+    if (!is_copied(plan)) return 0;
+    return (size_t)dg_cast_tile_elements(plan) * (size_t)dg_dtype_size(plan->x.dtype);
+}
+
+static size_t scratch_bytes(const dg_cast_plan_t *plan) {
+    return dg_cpu_carved_bytes(PANEL_COLS * (size_t)dg_dtype_size(plan->x.dtype)) +
+           dg_cpu_carved_bytes(DG_CAST_PANEL_ROWS * PANEL_PITCH) +
+           3 * dg_cpu_carved_bytes(plan->block_count * sizeof(float)) +
+           dg_cpu_carved_bytes(copied_bytes(plan));
+}
+
 static dg_status_t quantize_tile(
     const dg_cast_plan_t *plan, const dg_cast_tile_t *tile, void *context, int worker) {
     const dg_quantize_work_t *work = context;
     const size_t size = (size_t)dg_dtype_size(plan->x.dtype);
     const size_t block_bytes = plan->block_count * sizeof(float);
-    const size_t tile_bytes = is_copied(plan) ? (size_t)dg_cast_tile_elements(plan) * size : 0;
-    const size_t bytes = dg_cpu_carved_bytes(PANEL_COLS * size) +
-                         dg_cpu_carved_bytes(DG_CAST_PANEL_ROWS * PANEL_PITCH) +
-                         3 * dg_cpu_carved_bytes(block_bytes) + dg_cpu_carved_bytes(tile_bytes);
-    dg_cpu_carver_t carver = {dg_cpu_scratch(work->pool, worker, bytes)};
-    DG_REQUIRE(carver.next != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
-        "no memory for %zu bytes of scratch; free some", bytes);
+    const size_t tile_bytes = copied_bytes(plan);
+    dg_cpu_carver_t carver = {dg_cpu_scratch(work->pool, worker)};
     const dg_cast_scratch_t scratch = {
         .values = dg_cpu_carve(&carver, PANEL_COLS * size),
         .codes = dg_cpu_carve(&carver, DG_CAST_PANEL_ROWS * PANEL_PITCH),
@@ -299,31 +307,40 @@ static int choose_threads(const dg_cpu_pool_t *pool, const dg_cast_plan_t *plan)
     return values > values_per_thread * threads ? threads : 1 + (int)(values / values_per_thread);
 }
 
-static dg_status_t run_plan(dg_cpu_pool_t *pool, const dg_cast_plan_t *plan) {
+static dg_status_t run_plan(dg_cpu_pool_t *pool, const dg_cast_plan_t *plan, size_t scratch) {
     dg_quantize_work_t work = {plan, dg_cpu_cast_kernels(pool), pool};
-    return dg_cpu_run_tasks(pool, quantize_task, &work, plan->tasks, choose_threads(pool, plan));
+    return dg_cpu_run_tasks(
+        pool, quantize_task, &work, plan->tasks, choose_threads(pool, plan), scratch);
 }
 
-/* Whole rows for one output and whole columns for the other have no small tile in common: such
- * outputs take a pass each. */
+/* One pass over x makes both outputs, unless they have no small tile in common, like whole rows for
+ * one and whole columns for the other: those take a pass each. All memory is had before the first
+ * pass, so that a call which fails has written nothing. */
 dg_status_t dg_cpu_quantize(dg_cpu_pool_t *pool, const dg_quantize_args_t *args,
     const dg_group_range_t *ranges, int64_t group_count) {
     const dg_quantized_t *const out[2] = {&args->out[0], &args->out[1]};
     const bool grouped = args->groups.form != DG_GROUPS_NONE;
     const int outputs = dg_tensor_given(&args->out[1].data) ? 2 : 1;
-    int together = outputs;
+    dg_cast_plan_t plans[2];
+    DG_TRY(dg_cast_make_plan(&plans[0], &args->x, out, outputs, grouped, ranges, group_count));
+    int passes = 1;
     dg_status_t status = DG_STATUS_OK;
-    for (int done = 0; done < outputs && status == DG_STATUS_OK;) {
-        dg_cast_plan_t plan;
-        DG_TRY(
-            dg_cast_make_plan(&plan, &args->x, &out[done], together, grouped, ranges, group_count));
-        if (together == 2 && dg_cast_tile_elements(&plan) > FUSED_ELEMENTS) {
-            together = 1;
-        } else {
-            status = run_plan(pool, &plan);
-            done += together;
+    if (outputs == 2 && dg_cast_tile_elements(&plans[0]) > FUSED_ELEMENTS) {
+        dg_cast_release_plan(&plans[0]);
+        for (passes = 0; passes < 2 && status == DG_STATUS_OK; ++passes) {
+            status = dg_cast_make_plan(
+                &plans[passes], &args->x, &out[passes], 1, grouped, ranges, group_count);
         }
-        dg_cast_release_plan(&plan);
+        if (status != DG_STATUS_OK) --passes; /* the last one was not made */
     }
+    size_t scratch = 0;
+    for (int i = 0; i < passes; ++i) {
+        const size_t bytes = scratch_bytes(&plans[i]);
+        if (bytes > scratch) scratch = bytes;
+    }
+    for (int i = 0; i < passes && status == DG_STATUS_OK; ++i) {
+        status = run_plan(pool, &plans[i], scratch);
+    }
+    for (int i = 0; i < passes; ++i) dg_cast_release_plan(&plans[i]);
     return status;
 }

@@ -5,14 +5,12 @@
  */
 #include "cpu/scale_layout.h"
 
+#include "base/integer.h"
+
 #include "model/dtype.h"
 
 /* Rows of one task: their part of src stays in the cache while dst is written column by column. */
 enum { CHUNK_ROWS = 256 };
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 /* ---- Rows inside and outside of groups ---- */
 
@@ -112,7 +110,7 @@ static void write_i32(const dg_scale_copy_t *copy, const dg_scale_matrix_t *matr
 static void write_stretch(
     const dg_scale_copy_t *copy, const dg_scale_matrix_t *matrix, dg_scale_stretch_t rows) {
     const bool words = copy->dst_dtype == DG_DTYPE_I32;
-    const int64_t columns = words ? ceil_div(matrix->k_blocks, 4) : matrix->k_blocks;
+    const int64_t columns = words ? dg_ceil_div(matrix->k_blocks, 4) : matrix->k_blocks;
     for (int64_t k = 0; k < columns; ++k) {
         if (copy->dst_dtype == DG_DTYPE_F32) {
             write_f32(copy, matrix, rows, k);
@@ -127,7 +125,7 @@ static void write_stretch(
 static dg_status_t copy_chunk(void *context, int64_t index, int worker) {
     (void)worker;
     const dg_scale_copy_t *copy = context;
-    const int64_t chunks = ceil_div(copy->rows, CHUNK_ROWS);
+    const int64_t chunks = dg_ceil_div(copy->rows, CHUNK_ROWS);
     const dg_scale_matrix_t *matrix = &copy->matrices[index / chunks];
     const int64_t begin = index % chunks * CHUNK_ROWS;
     const int64_t end = copy->rows - begin < CHUNK_ROWS ? copy->rows : begin + CHUNK_ROWS;
@@ -141,8 +139,8 @@ static dg_status_t copy_chunk(void *context, int64_t index, int worker) {
 
 dg_status_t dg_cpu_copy_scales(dg_cpu_pool_t *pool, const dg_scale_copy_t *copy) {
     dg_scale_copy_t shared = *copy;
-    const int64_t tasks = copy->matrix_count * ceil_div(copy->rows, CHUNK_ROWS);
-    return dg_cpu_run_tasks(pool, copy_chunk, &shared, tasks, dg_cpu_pool_threads(pool));
+    const int64_t tasks = copy->matrix_count * dg_ceil_div(copy->rows, CHUNK_ROWS);
+    return dg_cpu_run_tasks(pool, copy_chunk, &shared, tasks, dg_cpu_pool_threads(pool), 0);
 }
 
 /* ---- Factors that UE8M0 cannot hold ---- */

@@ -4,6 +4,8 @@
  */
 #include "cpu/tiling.h"
 
+#include "base/integer.h"
+
 #include "cpu/pack.h"
 
 /* Largest tile. Decoding and packing cost rows + cols for each k, arithmetic rows * cols, so large
@@ -16,12 +18,8 @@ static const size_t max_scratch_bytes = (size_t)62 << 20;
 /* Fused multiply-adds that pay for waking one more thread (10 to 20 us). */
 static const double work_per_thread = 5e5;
 
-static int64_t divide_up(int64_t value, int64_t by) {
-    return (value + by - 1) / by;
-}
-
 static int64_t round_up(int64_t value, int64_t to) {
-    return divide_up(value, to) * to;
+    return dg_ceil_div(value, to) * to;
 }
 
 int dg_cpu_choose_threads(
@@ -61,10 +59,10 @@ static int64_t cut(const dg_cpu_kernels_t *kernels, int64_t rows, int64_t cols,
         const int64_t m = products[i].m, n = products[i].n;
         dg_cpu_tiling_t tiling = {.first_tile = tiles, .m = m, .n = n};
         if (m > 0 && n > 0) {
-            tiling.rows = round_up(divide_up(m, divide_up(m, rows)), kernels->rows);
-            tiling.cols = round_up(divide_up(n, divide_up(n, cols)), kernels->cols);
-            tiling.tiles_m = divide_up(m, tiling.rows);
-            tiling.tiles_n = divide_up(n, tiling.cols);
+            tiling.rows = round_up(dg_ceil_div(m, dg_ceil_div(m, rows)), kernels->rows);
+            tiling.cols = round_up(dg_ceil_div(n, dg_ceil_div(n, cols)), kernels->cols);
+            tiling.tiles_m = dg_ceil_div(m, tiling.rows);
+            tiling.tiles_n = dg_ceil_div(n, tiling.cols);
         }
         tilings[i] = tiling;
         tiles += tiling.tiles_m * tiling.tiles_n;

@@ -27,7 +27,7 @@ typedef struct job_t {
 static dg_status_t count_index(void *context, int64_t index, int worker) {
     job_t *job = context;
     if (atomic_fetch_add(&job->busy[worker], 1) != 0) atomic_fetch_add(&job->clashes, 1);
-    unsigned char *scratch = dg_cpu_scratch(job->pool, worker, (size_t)(1 + index % 9000));
+    unsigned char *scratch = dg_cpu_scratch(job->pool, worker);
     memset(scratch, worker, (size_t)(1 + index % 9000));
     if ((uintptr_t)scratch % 64 != 0) atomic_fetch_add(&job->clashes, 1);
     atomic_fetch_add(&job->done[index], 1);
@@ -51,7 +51,8 @@ static void test_every_index_once(void **state) {
             dg_cpu_create_pool(threads[t], DG_CPU_ISA_PORTABLE, &job.pool), DG_STATUS_OK);
         assert_int_equal(dg_cpu_pool_threads(job.pool), threads[t]);
         for (int round = 1; round <= 3; round++) {
-            assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0), DG_STATUS_OK);
+            assert_int_equal(
+                dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0, 9000), DG_STATUS_OK);
             for (int i = 0; i < COUNT; i++) assert_int_equal(job.done[i], round);
         }
         assert_int_equal(job.clashes, 0);
@@ -72,7 +73,8 @@ static void test_thread_bound_is_kept(void **state) {
         job.workers = 0;
         const int bound = bounds[round % 8];
         const int64_t count = 1 + round % 23;
-        assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, count, bound), DG_STATUS_OK);
+        assert_int_equal(
+            dg_cpu_run_tasks(job.pool, count_index, &job, count, bound, 9000), DG_STATUS_OK);
         assert_true(__builtin_popcount(job.workers) <= bound);
     }
     int64_t total = 0, expected = 0;
@@ -91,11 +93,11 @@ static void test_failure_is_reported_once(void **state) {
     job.failing = 10;
     assert_int_equal(dg_cpu_create_pool(3, DG_CPU_ISA_PORTABLE, &job.pool), DG_STATUS_OK);
     assert_int_equal(
-        dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0), DG_STATUS_OUT_OF_MEMORY);
+        dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0, 9000), DG_STATUS_OUT_OF_MEMORY);
     assert_int_equal(job.done[10], 1);
     job.failing = -1;
-    assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0), DG_STATUS_OK);
-    assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, 0, 0), DG_STATUS_OK);
+    assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, COUNT, 0, 9000), DG_STATUS_OK);
+    assert_int_equal(dg_cpu_run_tasks(job.pool, count_index, &job, 0, 0, 9000), DG_STATUS_OK);
     dg_cpu_destroy_pool(job.pool);
 }
 

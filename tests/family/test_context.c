@@ -119,17 +119,18 @@ static void test_setters(void **state) {
         setter_t set;
         getter_t get;
         int32_t good, bad;
+        const char *argument;
     } settings[] = {
-        {dg_set_num_sms, dg_get_num_sms, 120, 65536},
-        {dg_set_num_sms, dg_get_num_sms, 1, -1},
-        {dg_set_tc_util, dg_get_tc_util, 100, 101},
-        {dg_set_tc_util, dg_get_tc_util, 1, -1},
+        {dg_set_num_sms, dg_get_num_sms, 120, 65536, "num_sms"},
+        {dg_set_num_sms, dg_get_num_sms, 1, -1, "num_sms"},
+        {dg_set_tc_util, dg_get_tc_util, 100, 101, "percent"},
+        {dg_set_tc_util, dg_get_tc_util, 1, -1, "percent"},
         {dg_set_mk_alignment_for_contiguous_layout, dg_get_mk_alignment_for_contiguous_layout, 256,
-            3},
+            3, "alignment"},
         {dg_set_mk_alignment_for_contiguous_layout, dg_get_mk_alignment_for_contiguous_layout,
-            65536, 131072},
-        {dg_set_pdl, dg_get_pdl, 1, 1},
-        {dg_set_batch_invariant, dg_get_batch_invariant, 1, 1},
+            65536, 131072, "alignment"},
+        {dg_set_pdl, dg_get_pdl, 1, 1, ""},
+        {dg_set_batch_invariant, dg_get_batch_invariant, 1, 1, ""},
     };
     dg_context_t *ctx = context_make(2, DG_CPU_ISA_AUTO);
     label("setters");
@@ -141,6 +142,7 @@ static void test_setters(void **state) {
         assert_int_equal(value, settings[i].good);
         if (settings[i].bad != settings[i].good) {
             expect_status(settings[i].set(ctx, settings[i].bad), DG_STATUS_BAD_VALUE);
+            assert_string_equal(dg_last_error_argument(), settings[i].argument);
             expect_ok(settings[i].get(ctx, &value));
             assert_int_equal(value, settings[i].good);
         }
@@ -306,6 +308,7 @@ static void test_log(void **state) {
         for (int i = 0; i < 3; i++) expect_ok(small_gemm(ctx, &d));
         if (level == DG_LOG_DEBUG) assert_int_equal(count.lines[DG_LOG_DEBUG], 3);
         assert_int_equal(count.lines[DG_LOG_ERROR], 0);
+        assert_int_equal(count.lines[DG_LOG_INFO], level >= DG_LOG_INFO); /* once, of threads */
         dg_gemm_args_t args = DG_GEMM_ARGS_INIT;
         expect_status(dg_gemm(ctx, &args, NULL), DG_STATUS_NULL_POINTER);
         assert_int_equal(count.lines[DG_LOG_ERROR], 1);

@@ -50,7 +50,7 @@ def place(shape, dtype, layout, fill):
 class Output:
     def __init__(self, x, gran, fp4, scale_dtype, pow2, k_first, pair_axis, sizes, layout):
         rank = x.dim()
-        axis = 0 if k_first else rank - 1
+        axis = max(rank - 2, 0) if k_first else rank - 1
         pow2_all = pow2 or scale_dtype != dg.F32
         form = {dg.F32: lambda f: f, dg.E8M0: ref.exponents,
                 dg.I32: lambda f: ref.pack_words(f, axis)}[scale_dtype]
@@ -78,7 +78,11 @@ class Output:
         else:
             self.data = place(data_shape, torch.uint8, layout, 0xEE)
         scale_torch = {dg.F32: torch.float32, dg.E8M0: torch.uint8, dg.I32: torch.int32}[scale_dtype]
-        self.scale = place(self.scale_want.shape, scale_torch, layout, 77)
+        scale_shape = list(self.scale_want.shape)
+        words_along_rows = scale_dtype == dg.I32 and axis == 0
+        if sizes is not None and gran[0] == 1 and not words_along_rows:
+            scale_shape[0] = x.shape[0]  # each row's factors stay with it, outside of groups too
+        self.scale = place(scale_shape, scale_torch, layout, 77)
         self.q = dg.Quantized(data=dg.view(self.data, dg.E2M1X2 if fp4 else dg.E4M3),
                               scale=dg.view(self.scale, scale_dtype),
                               power_of_two=1 if pow2 else 0, k_axis=1 if k_first else 0)
@@ -95,7 +99,9 @@ class Output:
     def check(self, name, note):
         codes = self.codes()
         same(name + " codes", codes[:self.rows], self.codes_want, note)
-        same(name + " scale", self.scale, self.scale_want, note)
+        rows = self.scale_want.shape[0]
+        same(name + " scale", self.scale[:rows], self.scale_want, note)
+        same(name + " scale outside", self.scale[rows:], torch.full_like(self.scale[rows:], 77), note)
         poison = 0xE if self.fp4 else 0xEE
         same(name + " rows outside", codes[self.rows:], torch.full_like(codes[self.rows:], poison), note)
 
