@@ -37,6 +37,12 @@ static void check_coordinates(const TensorMap &map, const Coordinates &at, const
             what, at[0]);
 }
 
+// So it does on a store that begins before the tensor; loads may.
+static void check_start(const TensorMap &map, const Coordinates &at, const char *what) {
+    for (uint32_t i = 0; i < map.rank; i++)
+        if (at[i] < 0) fail("TRAP", "%s: coordinate %u is negative (%d)", what, i, at[i]);
+}
+
 // What leaves shared memory leaves in whole pieces: a row that ends inside one is written to the
 // end of the piece, beyond the tensor.
 static void check_whole_pieces(const TensorMap &map, const Coordinates &at, const char *what) {
@@ -99,6 +105,7 @@ static void start_box_store(const dg_tensor_map_t *encoded, uint32_t source, uin
     const Coordinates at = keep(coordinates, rank);
     check_alignment(source, what);
     check_coordinates(map, at, what);
+    check_start(map, at, what);
     check_whole_pieces(map, at, what);
     const Cta *c = current->cta;
     start_store(

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tensor copies by the TMA unit, started by one thread. Coordinates count elements, fastest
- * dimension first, and may be negative or past the end: loads give zeros there, stores write
- * nothing. A load reports the bytes of the whole box to its mbarrier, clipped or not. Stores are
- * collected in bulk groups (device/bulk.cuh). Destinations and sources in shared memory are
- * 128-byte aligned. */
+ * dimension first, and may lie past the end, and before the start in loads: loads give zeros there,
+ * stores write nothing. A load reports the bytes of the whole box to its mbarrier, clipped or not.
+ * Stores are collected in bulk groups (device/bulk.cuh). Destinations and sources in shared memory
+ * are 128-byte aligned.
+ *
+ * Three rules that an H200 showed. The first coordinate is a multiple of 16 bytes and a store's are
+ * not negative, or the grid is stopped ("an illegal instruction was encountered"). A store writes
+ * whole pieces of 16 bytes: if rows of the tensor end inside one, it overwrites what lies behind
+ * them, up to the end of the piece. */
 #pragma once
 #include "device/language.cuh"
 

@@ -159,8 +159,8 @@ TEST(store_and_add_clip_at_every_edge) {
     Buffer<float> out(20 * 64);
     const dg_tensor_map_t map = words_map(reinterpret_cast<uint32_t *>(out.data));
     for (const bool add : {false, true})
-        for (const int x : {0, -4, 40})
-            for (const int y : {0, -7, 16})
+        for (const int x : {0, 4, 40, 64})
+            for (const int y : {0, 16, 20})
                 for (const emu::Config &config : schedules()) {
                     for (size_t i = 0; i < out.count; i++) out[i] = -1.f;
                     run(config, shape(1, 32, 2048), [&] { store_at(map, x, y, true, add); });
@@ -173,6 +173,12 @@ TEST(store_and_add_clip_at_every_edge) {
                                 out[static_cast<size_t>(r * 64 + c)] == (inside ? value : -1.f));
                         }
                 }
+}
+TEST(bug_store_before_the_start) {
+    Buffer<uint32_t> out(20 * 64);
+    const dg_tensor_map_t map = words_map(out.data);
+    expect_bug("TRAP", shape(1, 32, 2048), [&] { store_at(map, -4, 0, true, false); });
+    expect_bug("TRAP", shape(1, 32, 2048), [&] { store_at(map, 0, -7, true, true); });
 }
 // 61 words wide: a row ends inside a piece of 16 bytes, and what lies behind it is written too.
 TEST(bug_store_that_ends_inside_a_piece) {

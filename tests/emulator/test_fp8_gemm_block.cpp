@@ -17,28 +17,27 @@ static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shap
 }
 
 TEST(one_tile_one_block) {
-    run_all_schedules(SPECIALISATION(plain), {128, 128, 128}, 1);
+    run_all_schedules(gemm_plain, {128, 128, 128}, 1);
 }
 TEST(fewer_rows_than_a_tile) {
-    run_all_schedules(SPECIALISATION(plain), {1, 8, 384}, 2);
+    run_all_schedules(gemm_plain, {1, 8, 384}, 2);
 }
 TEST(ragged_edges) {
-    run_all_schedules(SPECIALISATION(plain), {200, 232, 640}, 2);
+    run_all_schedules(gemm_plain, {200, 232, 640}, 2);
 }
 TEST(k_tail) {
-    run_all_schedules(SPECIALISATION(plain), {130, 136, 400}, 3);
+    run_all_schedules(gemm_plain, {130, 136, 400}, 3);
 }
 TEST(many_k_blocks) {
-    run_all_schedules(SPECIALISATION(plain), {64, 128, 34 * 128}, 1);
+    run_all_schedules(gemm_plain, {64, 128, 34 * 128}, 1);
 }
 TEST(stored_without_tma) {
     for (const GemmShape &shape : {GemmShape{70, 131, 256}, {130, 1, 128}, {5, 384, 128}})
-        run_all_schedules(SPECIALISATION(direct), shape, 2);
+        run_all_schedules(gemm_direct, shape, 2);
 }
 // TMA stores whole pieces of 16 bytes: the reason for `direct`.
 TEST(tma_would_store_beyond_ragged_columns) {
-    const std::string wrong =
-        run_gemm(SPECIALISATION(plain), {70, 131, 256}, true, check::schedules()[0], 2);
+    const std::string wrong = run_gemm(gemm_plain, {70, 131, 256}, true, check::schedules()[0], 2);
     REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
     REQUIRE(wrong.find("350 written outside") != std::string::npos);
 }
@@ -46,23 +45,22 @@ TEST(tma_would_store_beyond_ragged_columns) {
 TEST(bug_operand_map_without_swizzle) {
     for (const emu::Config &config : check::schedules())
         REQUIRE(
-            !run_gemm(SPECIALISATION(plain), {200, 232, 640}, true, config, 2, emu::Swizzle::None)
-                 .empty());
+            !run_gemm(gemm_plain, {200, 232, 640}, true, config, 2, emu::Swizzle::None).empty());
 }
 TEST(bug_operand_map_with_a_narrower_swizzle) {
-    const std::string wrong = run_gemm(
-        SPECIALISATION(plain), {200, 232, 640}, true, check::schedules()[0], 2, emu::Swizzle::B64);
+    const std::string wrong =
+        run_gemm(gemm_plain, {200, 232, 640}, true, check::schedules()[0], 2, emu::Swizzle::B64);
     REQUIRE(wrong.find("exceeds the swizzle span") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {
-    run_all_schedules(SPECIALISATION(share_a), {300, 384, 512}, 2);
+    run_all_schedules(gemm_share_a, {300, 384, 512}, 2);
 }
 TEST(shared_a_odd_count) {
-    run_all_schedules(SPECIALISATION(share_a), {77, 136, 384}, 4);
+    run_all_schedules(gemm_share_a, {77, 136, 384}, 4);
 }
 TEST(shared_b_narrow_chunks) {
-    run_all_schedules(SPECIALISATION(share_b), {150, 400, 640}, 4);
+    run_all_schedules(gemm_share_b, {150, 400, 640}, 4);
 }
 TEST(three_groups_96) {
-    run_all_schedules(SPECIALISATION(three_groups), {250, 200, 384}, 2);
+    run_all_schedules(gemm_three_groups, {250, 200, 384}, 2);
 }

@@ -10,8 +10,8 @@
 #include <random>
 
 int main(int argc, char **argv) {
-    const GemmSpecialisation kernels[] = {SPECIALISATION(plain), SPECIALISATION(share_a),
-        SPECIALISATION(share_b), SPECIALISATION(three_groups), SPECIALISATION(direct)};
+    const GemmSpecialisation kernels[] = {
+        gemm_plain, gemm_share_a, gemm_share_b, gemm_three_groups, gemm_direct};
     const long runs = argc > 1 ? atol(argv[1]) : 60, first = argc > 2 ? atol(argv[2]) : 1;
     long failed = 0;
     for (long run = first; run < first + runs; run++) {
