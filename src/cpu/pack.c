@@ -88,7 +88,7 @@ DG_ALWAYS_INLINE void deal_codes(
 
 /* One k of all panels. The usual sizes are known to the compiler: a move or two for each panel. */
 static void stage_codes_of_k(const dg_cpu_stage_t *stage, const uint8_t *from, uint8_t *to) {
-    const size_t bytes = (size_t)(stage->width * stage->code_size);
+    const size_t bytes = (size_t)stage->width * (size_t)stage->code_size;
     const int whole = stage->row_count / stage->width;
     switch (bytes) {
     case 6: deal_codes(from, 6, whole, stage->panel_bytes, to); break;
@@ -102,7 +102,7 @@ static void stage_codes_of_k(const dg_cpu_stage_t *stage, const uint8_t *from, u
     }
     if (whole < stage->panel_count) {
         memcpy(to + whole * stage->panel_bytes, from + (size_t)whole * bytes,
-            (size_t)(rows_of_panel(stage, whole) * stage->code_size));
+            (size_t)rows_of_panel(stage, whole) * (size_t)stage->code_size);
     }
 }
 
@@ -168,7 +168,7 @@ static void clear_absent_ks(const dg_cpu_stage_t *stage, const int32_t *ks) {
     for (int64_t k = 0; k < stage->k_count; k++) {
         if (ks[stage->k + k] >= 0) continue;
         for (int p = 0; p < stage->panel_count; p++) {
-            memset(codes_at(stage, p, k), 0, (size_t)(stage->width * stage->code_size));
+            memset(codes_at(stage, p, k), 0, (size_t)stage->width * (size_t)stage->code_size);
         }
     }
 }

@@ -81,7 +81,7 @@ void dg_cpu_transpose_halves(
             for (int64_t i = 0; i < ks; i++) memcpy(to + i * pitch, from + 16 * i, 12);
         } else {
             for (int64_t i = 0; i < ks; i++) {
-                memcpy(to + i * pitch, from + 16 * i, (size_t)(2 * count));
+                memcpy(to + i * pitch, from + 16 * i, 2 * (size_t)count);
             }
         }
     }

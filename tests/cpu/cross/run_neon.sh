@@ -24,5 +24,5 @@ here=$source_dir/tests/cpu
     "$src/cpu/cast_neon.c" "$src/cpu/cast_portable.c" \
     "$src/cpu/isa_neon.c" "$src/cpu/isa_portable.c" "$src/cpu/isa.c" "$src/cpu/engine.c" \
     "$src/cpu/pack.c" "$src/cpu/transpose.c" "$src/cpu/e2m1.c" "$src/cpu/scale_factors.c" \
-    "$src/cpu/store.c" "$src/cpu/tiling.c" "$src/cpu/pool.c" -lm
+    "$src/cpu/store.c" "$src/cpu/tiling.c" "$src/cpu/pool.c" "$src/base/error.c" -lm
 "$emulator" "$build_dir/test_isa"
