@@ -9,6 +9,8 @@ install(TARGETS deep_gemm EXPORT deep_gemmTargets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/deep_gemm ${PROJECT_BINARY_DIR}/include/deep_gemm
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET deepgemm)
+  # found from any prefix, without LD_LIBRARY_PATH
+  set_target_properties(deepgemm PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS deepgemm DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -36,5 +36,6 @@ cat "$prefix"/include/deep_gemm/*.h | tr '\n' ' ' | grep -oE 'DG_API [^;]*;' |
 diff "$work/declared" "$work/exported"
 readelf -d "$library" | grep -q 'SONAME.*libdeep_gemm.so.0]'
 
-echo "command line"
-LD_LIBRARY_PATH=$libdir "$prefix/bin/deepgemm" --version
+echo "command line, which finds its library by itself"
+"$prefix/bin/deepgemm" --version
+"$prefix/bin/deepgemm" verify --quick | tail -n 1
