@@ -48,14 +48,6 @@ static dg_status_t check_outputs(
     return DG_STATUS_OK;
 }
 
-/* What a cast's tiles came to. They run on threads of the pool, whose last error the caller of the
- * library does not see. */
-static dg_status_t report(dg_status_t status) {
-    DG_REQUIRE(status == DG_STATUS_OK, status, "", "",
-        "no memory for the working buffers of the threads; free some, or use fewer threads");
-    return DG_STATUS_OK;
-}
-
 static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
     const dg_launch_t *launch, dg_call_groups_t *groups) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_quantize_args_t"));
@@ -74,7 +66,7 @@ static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
     if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
-    return report(dg_cpu_quantize(pool, args, groups->ranges, groups->count));
+    return dg_cpu_quantize(pool, args, groups->ranges, groups->count);
 }
 
 dg_status_t dg_quantize(
@@ -104,7 +96,7 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
     if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
-    return report(dg_cpu_dequantize(pool, args, groups->ranges, groups->count));
+    return dg_cpu_dequantize(pool, args, groups->ranges, groups->count);
 }
 
 dg_status_t dg_dequantize(

@@ -295,3 +295,9 @@ dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed) {
         launch->workspace_size, needed);
     return DG_STATUS_OK;
 }
+
+dg_status_t dg_check_size(const size_t *bytes) {
+    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
+        "NULL, expected the address of the size to fill");
+    return DG_STATUS_OK;
+}

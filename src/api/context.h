@@ -37,4 +37,7 @@ dg_status_t dg_check_args(const void *args, size_t expected, const char *name, c
 /* Refuses a launch (which may be NULL) of another size, or with a workspace below `needed` bytes. */
 dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed);
 
+/* Refuses NULL for the size that a _workspace query fills. */
+dg_status_t dg_check_size(const size_t *bytes);
+
 #endif

@@ -14,13 +14,8 @@
 static dg_status_t check_operands(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
     const dg_operand_rule_t rule_a = {"a", "m", DG_NO_AXIS, problem->m, false};
     const dg_operand_rule_t rule_b = {"b", "n", DG_NO_AXIS, problem->n, false};
-    dg_operand_k_t k_a, k_b;
-    DG_TRY(dg_check_operand_data(&args->a, &rule_a, &problem->a, &k_a));
-    DG_TRY(dg_check_operand_data(&args->b, &rule_b, &problem->b, &k_b));
-    DG_TRY(dg_check_operand_types(problem->a.dtype, problem->b.dtype));
-    DG_TRY(dg_match_k(&k_a, &k_b, &problem->k));
-    DG_TRY(dg_check_operand_scale(&args->a, &rule_a, problem->k, &problem->a));
-    return dg_check_operand_scale(&args->b, &rule_b, problem->k, &problem->b);
+    return dg_check_operand_pair(
+        &args->a, &rule_a, &problem->a, &args->b, &rule_b, &problem->b, &problem->k);
 }
 
 static dg_status_t check(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
@@ -60,8 +55,7 @@ dg_status_t dg_gemm(dg_context_t *ctx, const dg_gemm_args_t *args, const dg_laun
 static dg_status_t query(const dg_gemm_args_t *args, size_t *bytes) {
     dg_gemm_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
-    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
-        "NULL, expected the address of the size to fill");
+    DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &problem));
     *bytes = 0;
     return DG_STATUS_OK;

@@ -145,8 +145,7 @@ dg_status_t dg_k_grouped_gemm(
 static dg_status_t query(const dg_k_grouped_gemm_args_t *args, size_t *bytes) {
     dg_k_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_k_grouped_gemm_args_t"));
-    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
-        "NULL, expected the address of the size to fill");
+    DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &problem));
     *bytes = 0;
     return DG_STATUS_OK;

@@ -60,17 +60,12 @@ static dg_status_t check_operands(
     const dg_operand_rule_t rule_a = {"a", "m", stacked ? problem->group_count : DG_NO_AXIS,
         gathered ? DG_ANY_EXTENT : problem->rows, true};
     const dg_operand_rule_t rule_b = {"b", "n", problem->group_count, problem->n, false};
-    dg_operand_k_t k_a, k_b;
     DG_REQUIRE(!gathered || !stacked, DG_STATUS_BAD_VALUE, "a_rows", "",
         "given with MASKED groups, whose rows are not gathered; leave it at DG_NO_TENSOR");
     if (gathered) DG_TRY(dg_check_row_list(&args->a_rows, "a_rows", "", problem->rows));
     problem->a_rows = args->a_rows;
-    DG_TRY(dg_check_operand_data(&args->a, &rule_a, &problem->a, &k_a));
-    DG_TRY(dg_check_operand_data(&args->b, &rule_b, &problem->b, &k_b));
-    DG_TRY(dg_check_operand_types(problem->a.dtype, problem->b.dtype));
-    DG_TRY(dg_match_k(&k_a, &k_b, &problem->k));
-    DG_TRY(dg_check_operand_scale(&args->a, &rule_a, problem->k, &problem->a));
-    return dg_check_operand_scale(&args->b, &rule_b, problem->k, &problem->b);
+    return dg_check_operand_pair(
+        &args->a, &rule_a, &problem->a, &args->b, &rule_b, &problem->b, &problem->k);
 }
 
 static dg_status_t check(const dg_m_grouped_gemm_args_t *args, const dg_context_options_t *options,
@@ -114,8 +109,7 @@ static dg_status_t query(
     const dg_call_t *call, const dg_m_grouped_gemm_args_t *args, size_t *bytes) {
     dg_m_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_m_grouped_gemm_args_t"));
-    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
-        "NULL, expected the address of the size to fill");
+    DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &call->options, &problem));
     *bytes = 0;
     return DG_STATUS_OK;

@@ -9,6 +9,12 @@
 #include "base/error.h"
 #include "model/tensor.h"
 
+/* k of an operand as its data tells it. An empty E2M1X2 operand leaves open along which axis it is
+ * packed, hence two candidates; otherwise both are the same. */
+typedef struct dg_operand_k_t {
+    int64_t k, or_k;
+} dg_operand_k_t;
+
 int64_t dg_scale_extent(int64_t count, int64_t gran, dg_dtype_t scale) {
     const int64_t step = scale == DG_DTYPE_I32 ? 4 * gran : gran;
     return count / step + (count % step != 0);
@@ -109,7 +115,7 @@ static dg_status_t fill_side(
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_operand_data(const dg_operand_t *operand, const dg_operand_rule_t *rule,
+static dg_status_t check_operand_data(const dg_operand_t *operand, const dg_operand_rule_t *rule,
     dg_side_t *side, dg_operand_k_t *k) {
     const dg_tensor_t *data = &operand->data;
     const int32_t rank = rule->groups == DG_NO_AXIS ? 2 : 3;
@@ -133,7 +139,7 @@ dg_status_t dg_check_operand_types(dg_dtype_t a, dg_dtype_t b) {
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_match_k(const dg_operand_k_t *a, const dg_operand_k_t *b, int64_t *k) {
+static dg_status_t match_k(const dg_operand_k_t *a, const dg_operand_k_t *b, int64_t *k) {
     const bool b_fits = a->k == b->k || a->k == b->or_k;
     const bool a_fits = a->or_k == b->k || a->or_k == b->or_k;
     DG_REQUIRE(a_fits || b_fits, DG_STATUS_BAD_SHAPE, "b", ".data",
@@ -164,7 +170,7 @@ dg_status_t dg_check_gran_k(int32_t gran_k, const char *name) {
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_operand_scale(
+static dg_status_t check_operand_scale(
     const dg_operand_t *operand, const dg_operand_rule_t *rule, int64_t k, dg_side_t *side) {
     const dg_tensor_t *scale = &operand->scale;
     const char *name = rule->name;
@@ -203,4 +209,16 @@ dg_status_t dg_check_operand_scale(
         .gran_mn = operand->gran_mn,
         .gran_k = operand->gran_k};
     return DG_STATUS_OK;
+}
+
+dg_status_t dg_check_operand_pair(const dg_operand_t *a, const dg_operand_rule_t *rule_a,
+    dg_side_t *side_a, const dg_operand_t *b, const dg_operand_rule_t *rule_b, dg_side_t *side_b,
+    int64_t *k) {
+    dg_operand_k_t k_a, k_b;
+    DG_TRY(check_operand_data(a, rule_a, side_a, &k_a));
+    DG_TRY(check_operand_data(b, rule_b, side_b, &k_b));
+    DG_TRY(dg_check_operand_types(side_a->dtype, side_b->dtype));
+    DG_TRY(match_k(&k_a, &k_b, k));
+    DG_TRY(check_operand_scale(a, rule_a, *k, side_a));
+    return check_operand_scale(b, rule_b, *k, side_b);
 }

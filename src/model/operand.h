@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks of a dg_operand_t, one side of a dense or M-grouped product, against the extents it must
- * have, and its translation into a dg_side_t. The api layer calls these in the order in which they
- * stand here; each refuses with a message that names the operand's own field.
+ * have, and its translation into a dg_side_t. The api layer calls these; each refuses with a message
+ * that names the operand's own field.
  */
 #ifndef DG_MODEL_OPERAND_H
 #define DG_MODEL_OPERAND_H
@@ -33,24 +33,15 @@ typedef struct dg_operand_rule_t {
 #define DG_NO_AXIS (-1)
 #define DG_ANY_EXTENT (-1)
 
-/* k of an operand as its data tells it. An empty E2M1X2 operand leaves open along which axis it is
- * packed, hence two candidates; otherwise both are the same. */
-typedef struct dg_operand_k_t {
-    int64_t k, or_k;
-} dg_operand_k_t;
+/* Checks both operands of a product and fills both sides; *k is what they are summed over. Data of
+ * the wrong type, rank, extents or strides is refused, types that do not go together, different k,
+ * and scale factors of the wrong type, shape or granularity. */
+dg_status_t dg_check_operand_pair(const dg_operand_t *a, const dg_operand_rule_t *rule_a,
+    dg_side_t *side_a, const dg_operand_t *b, const dg_operand_rule_t *rule_b, dg_side_t *side_b,
+    int64_t *k);
 
-/* Refuses data of the wrong type, rank, extents or strides; fills all of side but the scale. */
-dg_status_t dg_check_operand_data(
-    const dg_operand_t *operand, const dg_operand_rule_t *rule, dg_side_t *side, dg_operand_k_t *k);
-
-/* Refuses two operands whose types do not go together, or whose k differ; *k is their k. */
+/* Refuses two operands whose types do not go together. */
 dg_status_t dg_check_operand_types(dg_dtype_t a, dg_dtype_t b);
-dg_status_t dg_match_k(const dg_operand_k_t *a, const dg_operand_k_t *b, int64_t *k);
-
-/* Refuses scale factors of the wrong type, shape or granularity, factors for BF16 and FP4 without
- * any; fills side->scale. */
-dg_status_t dg_check_operand_scale(
-    const dg_operand_t *operand, const dg_operand_rule_t *rule, int64_t k, dg_side_t *side);
 
 /* Refuses [.., x, y] data with neither of its last two axes contiguous; packed_axis, if it is one, is
  * the axis along which E2M1X2 is packed and must be the contiguous one. */
