@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every kernel: id, name, source, architecture (90: sm_90a; 0: any), and the macros that make a
+ * specialisation of it. Included with DG_KERNEL defined, by src/plan and by tools. The
+ * specialisations that are built into the library are listed in kernels/catalogue.txt. No include
+ * guard: it is a list. */
+#ifndef DG_FIELDS
+#    define DG_FIELDS(...) __VA_ARGS__
+#endif
+DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("FAMILY"))
+DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 90,
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_BUFFERS",
+        "UNROLL_K"))
+DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu", 90,
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS"))
+DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS"))

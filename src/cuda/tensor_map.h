@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TMA descriptors: what a kernel's args call dg_tensor_map_t, made by cuTensorMapEncodeTiled.
+ */
+#ifndef DG_CUDA_TENSOR_MAP_H
+#define DG_CUDA_TENSOR_MAP_H
+
+#include "deep_gemm/tensor.h"
+#include "kernels/args/types.h"
+
+/* A tensor of up to five axes, the contiguous one first. */
+typedef struct dg_map_shape_t {
+    const void *data;
+    dg_dtype_t dtype; /* E4M3, BF16, F32, I32, U8 */
+    int32_t rank;
+    int64_t extent[5];
+    int64_t stride[5]; /* elements; [0] is 1 */
+    int32_t box[5];
+    int32_t swizzle_bytes; /* 0, 32, 64, 128 */
+} dg_map_shape_t;
+
+dg_status_t dg_cuda_encode_map(const dg_map_shape_t *shape, dg_tensor_map_t *map);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From specialisation to loaded kernel: in memory, else embedded in the library, else in the disk
+ * cache, else compiled. Called by src/api.
+ */
+#ifndef DG_JIT_JIT_H
+#define DG_JIT_JIT_H
+
+#include "cuda/device.h"
+
+/* The loaded kernel of `specialisation` on `device`. Warm: one look-up, no lock. may_compile false
+ * (the stream captures): NOT_COMPILED if it would have to be compiled now. */
+dg_status_t dg_jit_function(dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
+    uint32_t shared_bytes, bool may_compile, dg_cuda_function_t **function);
+
+#endif
