@@ -16,6 +16,7 @@
 #define DG_KERNEL_ARGS_BF16_GEMM_H
 
 #include "args/gemm.h"
+#include "args/group_tiles.h"
 #include "args/output.h"
 
 /* The numbers of dg_family_t. */
@@ -23,11 +24,11 @@
 #define DG_BF16_M_GROUPED 2
 #define DG_BF16_K_GROUPED 3
 
-/* Maps of a and b, [group, mn, k] bf16, boxes of one matrix and 128-byte swizzle:
- *   k fastest:  extents [k, mn, groups], box [64 k, tile (half of it if shared)]
- *   mn fastest: extents [mn, k, groups], box [64 mn, 64 k], one load for each 64 of the tile
- * Dense: one group. M-grouped: b has a matrix for each group, a only in the MASKED form.
- * K-grouped: one group, k being all tokens. */
+/* Maps of a and b, [matrix, mn, k] bf16, boxes of one matrix and 128-byte swizzle:
+ *   k fastest:  extents [k, mn, matrices], box [64 k, tile (half of it if shared)]
+ *   mn fastest: extents [mn, k, matrices], box [64 mn, 64 k], one load for each 64 of the tile
+ * Dense: one matrix. M-grouped: b has one for each group, a and d only in the MASKED form.
+ * K-grouped: a and b are one each, k being all tokens; d has one for each group. */
 typedef struct dg_sm90_bf16_gemm_args {
     dg_tensor_map_t a, b;
     dg_output_args_t out;
@@ -37,8 +38,10 @@ typedef struct dg_sm90_bf16_gemm_args {
     int32_t band;             /* raster: tiles are walked in bands of this many tiles in m */
     int32_t groups;           /* K-grouped */
     int32_t sum;              /* K-grouped: 1: all groups add up to one matrix */
-    const int32_t *ranges;    /* K-grouped: [groups, 2]: first token of each group and the one
-                               * behind its last */
+    int32_t masked;           /* M-grouped: a and d have a matrix for each group */
+    int32_t reserved;
+    const dg_group_tiles_t *group_tiles; /* M-grouped: of at most BLOCK_M rows */
+    const dg_k_segment_t *segments;      /* K-grouped: [groups] */
 } dg_sm90_bf16_gemm_args_t;
 
 /* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers. */

@@ -70,9 +70,9 @@
 static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
 static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "output chunks; width of wgmma");
 static_assert(SHARE != DG_SHARE_A || !A_MN || BLOCK_M % 128 == 0, "parts of A are loaded whole");
+static_assert(SHARE != DG_SHARE_B || FAMILY != DG_BF16_M_GROUPED, "row tiles come one by one");
 static_assert(SHARE != DG_SHARE_B || !B_MN || BLOCK_N % 128 == 0, "parts of B are loaded whole");
-static_assert(
-    SHARED_BYTES == DG_SM90_BF16_GEMM_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
+static_assert(SHARED_BYTES == DG_SM90_BF16_GEMM_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
@@ -96,9 +96,11 @@ DEVICE uint32_t tail_barrier(place_t p) {
     return shared_base() + AT_TAIL + p.stage * 8;
 }
 
-/* One tile: rows `row` .. row_end - 1 of matrix `group` of d, columns from `column`. */
+/* One tile: rows `row` .. row_end - 1, columns from `column`. */
 typedef struct tile {
-    int row, row_end, column, group;
+    int row, row_end, column;
+    int group; /* M-grouped: matrix of b, negative: none, and the rows become zero */
+    int slab;  /* matrix of d, in the MASKED form of a too */
 } tile_t;
 
 /* Blocks of k that one group adds to a tile: from `first` in steps of BLOCK_K, of which begin ..
@@ -113,39 +115,53 @@ DEVICE int first_unit(void) {
 DEVICE int unit_step(void) {
     return (int)block_count() / CLUSTER;
 }
+/* Tiles in m of one matrix; M-grouped: of all. */
+DEVICE int row_tiles(const dg_sm90_bf16_gemm_args_t *args) {
+    return FAMILY == DG_BF16_M_GROUPED ? (int)ld_global_u64(&args->group_tiles->count)
+                                       : args->tiles_m;
+}
 DEVICE int unit_count(const dg_sm90_bf16_gemm_args_t *args) {
     const int matrices = FAMILY == DG_BF16_K_GROUPED && !args->sum ? args->groups : 1;
-    return args->tiles_m * args->tiles_n * matrices;
+    return row_tiles(args) * args->tiles_n * matrices;
 }
 
 /* The CTA's tile of unit t. Matrix after matrix; in each, bands of `band` tiles in m, m fastest
  * inside a band, so that the tiles in flight form a rough square and share operands in L2. */
 DEVICE tile_t find_tile(const dg_sm90_bf16_gemm_args_t *args, int t) {
-    const int per_matrix = args->tiles_m * args->tiles_n;
-    const int group = FAMILY == DG_BF16_K_GROUPED ? t / per_matrix : 0;
-    const int u = t - group * per_matrix;
+    const int tiles_m = row_tiles(args), per_matrix = tiles_m * args->tiles_n;
+    const int slab = FAMILY == DG_BF16_K_GROUPED ? t / per_matrix : 0;
+    const int u = t - slab * per_matrix;
     const int per_band = args->band * args->tiles_n, band = u / per_band, r = u - band * per_band;
-    const int left = args->tiles_m - band * args->band,
-              height = left < args->band ? left : args->band;
+    const int left = tiles_m - band * args->band, height = left < args->band ? left : args->band;
     const int n = r / height, m = band * args->band + r - n * height;
     const int rank = (int)cluster_rank();
-    return {(CLUSTER_M == 2 ? m * 2 + rank : m) * BLOCK_M, args->out.m,
-        (CLUSTER_N == 2 ? n * 2 + rank : n) * BLOCK_N, group};
+    tile_t tile = {(CLUSTER_M == 2 ? m * 2 + rank : m) * BLOCK_M, args->out.m,
+        (CLUSTER_N == 2 ? n * 2 + rank : n) * BLOCK_N, 0, slab};
+    if (FAMILY == DG_BF16_M_GROUPED) {
+        uint32_t words[4]; /* dg_group_tile_t; rows are below 2^31 */
+        ld_global_x4(words, DG_GROUP_TILES(args->group_tiles) + m);
+        tile.row = (int)words[0];
+        tile.row_end = tile.row + (int)words[2];
+        tile.group = (int)words[3];
+        tile.slab = args->masked ? tile.group : 0;
+    }
+    return tile;
 }
 
-/* A tile adds the products of groups first_group() .. end_group() - 1. */
-DEVICE int first_group(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
-    return FAMILY == DG_BF16_K_GROUPED && args->sum ? 0 : tile.group;
+/* A tile adds up the spans first_span() .. end_span() - 1: K-grouped, one for each group. */
+DEVICE int first_span(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
+    return FAMILY == DG_BF16_K_GROUPED && !args->sum ? tile.slab : 0;
 }
-DEVICE int end_group(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
-    return FAMILY == DG_BF16_K_GROUPED && args->sum ? args->groups : tile.group + 1;
+DEVICE int end_span(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
+    if (FAMILY == DG_BF16_K_GROUPED) return args->sum ? args->groups : tile.slab + 1;
+    return tile.group < 0 ? 0 : 1;
 }
 
-DEVICE span_t find_span(const dg_sm90_bf16_gemm_args_t *args, int group) {
+DEVICE span_t find_span(const dg_sm90_bf16_gemm_args_t *args, int index) {
     if (FAMILY != DG_BF16_K_GROUPED) return {0, 0, args->k};
-    const int begin = (int)ld_global_u32(args->ranges + group * 2);
-    const int end = (int)ld_global_u32(args->ranges + group * 2 + 1);
-    return {begin / K_ALIGNMENT * K_ALIGNMENT, begin, end};
+    const int begin = (int)ld_global_u64(&args->segments[index].token_begin);
+    const int count = (int)ld_global_u64(&args->segments[index].token_count);
+    return {begin / K_ALIGNMENT * K_ALIGNMENT, begin, begin + count};
 }
 DEVICE int blocks_of(span_t span) {
     return span.begin < span.end ? (span.end - span.first + BLOCK_K - 1) / BLOCK_K : 0;
@@ -159,15 +175,15 @@ DEVICE bool needs_trim(span_t span, int k) {
 /* The k blocks of a tile. */
 DEVICE int count_blocks(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
     int count = 0;
-    for (int g = first_group(args, tile); g < end_group(args, tile); g++)
-        count += blocks_of(find_span(args, g));
+    for (int i = first_span(args, tile); i < end_span(args, tile); i++)
+        count += blocks_of(find_span(args, i));
     return count;
 }
 
 /* Loads k .. k + 63 of rows `row` .. row + rows - 1 of a matrix. shared_by_pair: this CTA loads its
  * half of them, into both. */
 DEVICE void load_operand(const dg_tensor_map_t *map, uint32_t to, uint32_t barrier, int k, int row,
-    int rows, int group, bool mn_fastest, bool shared_by_pair) {
+    int rows, int matrix, bool mn_fastest, bool shared_by_pair) {
     if (shared_by_pair) {
         const int half = rows / 2 * (int)cluster_rank();
         row += half;
@@ -176,17 +192,17 @@ DEVICE void load_operand(const dg_tensor_map_t *map, uint32_t to, uint32_t barri
     }
     if (!mn_fastest) {
         if (shared_by_pair)
-            tma_load_3d_multicast(to, map, barrier, k, row, group, 3);
+            tma_load_3d_multicast(to, map, barrier, k, row, matrix, 3);
         else
-            tma_load_3d(to, map, barrier, k, row, group);
+            tma_load_3d(to, map, barrier, k, row, matrix);
         return;
     }
     UNROLL
     for (int i = 0; i < rows; i += 64) {
         if (shared_by_pair)
-            tma_load_3d_multicast(to + (uint32_t)i * 128, map, barrier, row + i, k, group, 3);
+            tma_load_3d_multicast(to + (uint32_t)i * 128, map, barrier, row + i, k, matrix, 3);
         else
-            tma_load_3d(to + (uint32_t)i * 128, map, barrier, row + i, k, group);
+            tma_load_3d(to + (uint32_t)i * 128, map, barrier, row + i, k, matrix);
     }
 }
 
@@ -197,17 +213,18 @@ DEVICE void load_tiles(const dg_sm90_bf16_gemm_args_t *args) {
     place_t p = {0, 0};
     for (int t = first_unit(); t < units; t += step) {
         const tile_t tile = find_tile(args, t);
-        for (int g = first_group(args, tile); g < end_group(args, tile); g++) {
-            const span_t span = find_span(args, g);
+        const int a_matrix = FAMILY == DG_BF16_M_GROUPED ? tile.slab : 0;
+        for (int i = first_span(args, tile); i < end_span(args, tile); i++) {
+            const span_t span = find_span(args, i);
             const int k_end = span.first + blocks_of(span) * BLOCK_K;
             for (int k = span.first; k < k_end; k += BLOCK_K) {
                 const uint32_t barrier = needs_trim(span, k) ? tail_barrier(p) : full_barrier(p);
                 mbarrier_wait(empty_barrier(p), p.parity ^ 1);
                 mbarrier_arrive_expect(barrier, STAGE_BYTES);
-                load_operand(&args->a, base + p.stage * A_BYTES, barrier, k, tile.row, BLOCK_M, 0,
-                    A_MN, SHARE == DG_SHARE_A);
+                load_operand(&args->a, base + p.stage * A_BYTES, barrier, k, tile.row, BLOCK_M,
+                    a_matrix, A_MN, SHARE == DG_SHARE_A);
                 load_operand(&args->b, base + AT_B + p.stage * B_BYTES, barrier, k, tile.column,
-                    B_MN ? LINES_N : BLOCK_N, 0, B_MN, SHARE == DG_SHARE_B);
+                    B_MN ? LINES_N : BLOCK_N, tile.group, B_MN, SHARE == DG_SHARE_B);
                 p = next_place(p);
             }
         }
@@ -259,8 +276,8 @@ DEVICE void trim_tiles(const dg_sm90_bf16_gemm_args_t *args) {
     place_t p = {0, 0};
     for (int t = first_unit(); t < units; t += step) {
         const tile_t tile = find_tile(args, t);
-        for (int g = first_group(args, tile); g < end_group(args, tile); g++) {
-            const span_t span = find_span(args, g);
+        for (int i = first_span(args, tile); i < end_span(args, tile); i++) {
+            const span_t span = find_span(args, i);
             const int k_end = span.first + blocks_of(span) * BLOCK_K;
             for (int k = span.first; k < k_end; k += BLOCK_K) {
                 if (needs_trim(span, k)) {
@@ -345,8 +362,9 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
     tile_t tile = find_tile(args, t);
     int k_blocks = count_blocks(args, tile);
     while (t < units) {
-        destination_t to = find_destination(
-            &args->out, tile.group, tile.row + warp_row, tile.row_end, tile.column);
+        destination_t to =
+            find_destination(&args->out, tile.slab, tile.row + warp_row, tile.row_end, tile.column);
+        if (FAMILY == DG_BF16_M_GROUPED && tile.group < 0) to.c = 0;
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++) {
             prefetch_c(&args->out, &to, BLOCK_N);
@@ -359,8 +377,7 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
 
         for (int k = 0; k < k_blocks; k++) {
             mbarrier_wait(full_barrier(p), p.parity);
-            start_products(
-                sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16), 1);
+            start_products(sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16), 1);
             if (k > 0) {
                 wgmma_wait<1>();
                 release(last);

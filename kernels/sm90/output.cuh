@@ -58,8 +58,8 @@ DEVICE void prefetch_c(const dg_output_args_t *out, const destination_t *to, int
     const int size = out->f32 ? 4 : 2, row = to->row + (int)lane_index() / 2;
     for (int x = (int)lane_index() % 2 * 128 / size; x < columns; x += 256 / size)
         if (row < to->row_end && to->column + x < out->n)
-            prefetch_global((const uint8_t *)to->c +
-                        (row * out->c_pitch + to->column + x) * (int64_t)size);
+            prefetch_global(
+                (const uint8_t *)to->c + (row * out->c_pitch + to->column + x) * (int64_t)size);
 }
 
 /* sums: [16] of 32 columns, as a chunk of f32 */
@@ -71,8 +71,7 @@ DEVICE void put_f32(uint32_t chunk, const float *sums) {
         const float *s = sums + i * 4;
         const uint32_t at = i * 2 + half / 2, byte = half % 2 * 8;
         st_shared_x2(chunk_at(chunk, row, at) + byte, bits_from_f32(s[0]), bits_from_f32(s[1]));
-        st_shared_x2(
-            chunk_at(chunk, row + 8, at) + byte, bits_from_f32(s[2]), bits_from_f32(s[3]));
+        st_shared_x2(chunk_at(chunk, row + 8, at) + byte, bits_from_f32(s[2]), bits_from_f32(s[3]));
     }
     warp_sync();
 }
@@ -92,8 +91,8 @@ DEVICE void put_bf16(uint32_t chunk, const float *sums, int columns) {
 }
 
 /* A chunk of bf16 to d, in pieces of 16 bytes. column: of the chunk in d */
-DEVICE void write_bf16(const dg_output_args_t *out, const destination_t *to, uint32_t chunk,
-    int column, int columns) {
+DEVICE void write_bf16(
+    const dg_output_args_t *out, const destination_t *to, uint32_t chunk, int column, int columns) {
     const int piece = (int)lane_index() % 8, first = (int)lane_index() / 8;
     const int x = column + piece * 8;
     UNROLL
@@ -107,8 +106,8 @@ DEVICE void write_bf16(const dg_output_args_t *out, const destination_t *to, uin
 }
 
 /* What this lane adds to the chunk of f32 at `column`. added: [4][4] */
-DEVICE void read_c(const dg_output_args_t *out, const destination_t *to, int column,
-    float (*added)[4]) {
+DEVICE void read_c(
+    const dg_output_args_t *out, const destination_t *to, int column, float (*added)[4]) {
     const int x = column + (int)lane_index() % 8 * 4, first = (int)lane_index() / 8;
     UNROLL
     for (int i = 0; i < 4; i++) {

@@ -29,8 +29,8 @@ static dg_sm90_bf16_gemm_args_t make_args(
     const int block_m = s.value("BLOCK_M"), block_n = s.value("BLOCK_N"), share = s.value("SHARE");
     const int cluster_m = share == DG_SHARE_B ? 2 : 1, cluster_n = share == DG_SHARE_A ? 2 : 1;
     dg_sm90_bf16_gemm_args_t args{};
-    args.a = operand_map(c.a, shape.m, shape.k, 1, c.a_pitch, c.a_pitch, shape.a_mn,
-        block_m / cluster_n);
+    args.a = operand_map(
+        c.a, shape.m, shape.k, 1, c.a_pitch, c.a_pitch, shape.a_mn, block_m / cluster_n);
     args.b = operand_map(c.b, shape.n, shape.k, c.b_matrices, c.b_pitch, c.b_stride, shape.b_mn,
         block_n / cluster_m);
     args.out.d = c.d;
@@ -47,9 +47,40 @@ static dg_sm90_bf16_gemm_args_t make_args(
     args.band = 2;
     args.groups = shape.group_count;
     args.sum = shape.sum;
-    args.ranges = reinterpret_cast<const int32_t *>(shape.groups);
     return args;
 }
+
+// Tiles of block_m rows, groups in order. The header, then the tiles.
+static std::vector<dg_group_tile_t> row_tiles(const dg_bf16_shape_t &shape, int block_m) {
+    std::vector<dg_group_tile_t> tiles(1);
+    for (int32_t g = 0; g < shape.group_count; g++)
+        for (int32_t row = shape.groups[g].begin; row < shape.groups[g].end; row += block_m) {
+            const int32_t left = shape.groups[g].end - row;
+            tiles.push_back({row, left < block_m ? left : block_m, g});
+        }
+    const dg_group_tiles_t header = {static_cast<int64_t>(tiles.size()) - 1, 0};
+    memcpy(&tiles[0], &header, sizeof header);
+    return tiles;
+}
+
+static std::vector<dg_k_segment_t> k_segments(const dg_bf16_shape_t &shape) {
+    std::vector<dg_k_segment_t> segments;
+    for (int32_t g = 0; g < shape.group_count; g++) {
+        dg_k_segment_t segment{};
+        segment.token_begin = shape.groups[g].begin;
+        segment.token_count = shape.groups[g].end - shape.groups[g].begin;
+        segments.push_back(segment);
+    }
+    return segments;
+}
+
+// A vector's elements, where kernels may read them.
+template <class T> struct ReadOnly {
+    check::Buffer<T> buffer;
+    explicit ReadOnly(const std::vector<T> &values) : buffer(values.size() + 1, true) {
+        for (size_t i = 0; i < values.size(); i++) buffer[i] = values[i];
+    }
+};
 
 std::string run_bf16(const emu::Specialisation &s, const dg_bf16_shape_t &wanted,
     const emu::Config &config, uint32_t grid) {
@@ -64,11 +95,12 @@ std::string run_bf16(const emu::Specialisation &s, const dg_bf16_shape_t &wanted
         emu::register_global(c.b, c.b_bytes, true);
         emu::register_global(c.d, c.d_bytes);
         if (c.c != c.d) emu::register_global(c.c, c.d_bytes, true);
-        const size_t ranges_bytes =
-            static_cast<size_t>(shape.group_count) * sizeof(dg_bf16_range_t);
-        if (shape.groups) emu::register_global(shape.groups, ranges_bytes, true);
+        const ReadOnly<dg_group_tile_t> tiles(row_tiles(shape, s.value("BLOCK_M")));
+        const ReadOnly<dg_k_segment_t> segments(k_segments(shape));
         try {
-            const dg_sm90_bf16_gemm_args_t args = make_args(s, c);
+            dg_sm90_bf16_gemm_args_t args = make_args(s, c);
+            args.group_tiles = reinterpret_cast<const dg_group_tiles_t *>(tiles.buffer.data);
+            args.segments = segments.buffer.data;
             emu::launch(config, emu::make_launch(s, grid, &args));
             char text[200];
             const size_t wrong = dg_check_bf16_gemm_case(&c, text, sizeof text);
@@ -80,7 +112,6 @@ std::string run_bf16(const emu::Specialisation &s, const dg_bf16_shape_t &wanted
                  static_cast<const void *>(c.d)})
             emu::unregister_global(p);
         if (c.c != c.d) emu::unregister_global(c.c);
-        if (shape.groups) emu::unregister_global(shape.groups);
     }
     dg_free_bf16_gemm_case(&c);
     return result;

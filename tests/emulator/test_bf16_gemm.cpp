@@ -7,17 +7,18 @@
 
 #include <vector>
 
-// Every schedule, exact and random inputs.
+// Exact inputs under every schedule, random ones under one.
 static void run(const char *name, dg_bf16_shape_t shape, uint32_t grid) {
     const emu::Specialisation &s = emu::find_specialisation(name);
-    for (const bool exact : {true, false})
-        for (const emu::Config &config : check::schedules()) {
+    for (const emu::Config &config : check::schedules())
+        for (const bool exact : {true, false}) {
+            if (!exact && config.seed != 2) continue;
             shape.exact = exact;
             shape.seed = config.seed;
             const std::string wrong = run_bf16(s, shape, config, grid);
             if (!wrong.empty())
-                throw std::runtime_error(std::string(name) + " seed " +
-                                         std::to_string(config.seed) + ": " + wrong);
+                throw std::runtime_error(
+                    std::string(name) + " seed " + std::to_string(config.seed) + ": " + wrong);
         }
 }
 
@@ -99,7 +100,6 @@ TEST(groups_of_tokens) {
     const std::vector<dg_bf16_range_t> groups = {{0, 0}, {0, 1}, {1, 64}, {64, 128}, {128, 193},
         {193, 320}, {320, 320}, {320, 448}, {450, 579}};
     for (const char *name : {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn", "bf16_k_pairs"}) {
-        run(name, into_f32(grouped(72, 136, 600, groups)), 4);
         run(name, into_f32(grouped(72, 136, 600, groups), true), 4);
         dg_bf16_shape_t s = grouped(72, 136, 600, groups);
         run(name, s, 4);
@@ -111,4 +111,15 @@ TEST(groups_at_the_end_of_tokens) {
     const std::vector<dg_bf16_range_t> groups = {{3, 70}, {71, 74}};
     for (const char *name : {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn"})
         run(name, into_f32(grouped(64, 64, 74, groups)), 1);
+}
+TEST(groups_of_rows) {
+    const std::vector<dg_bf16_range_t> groups = {
+        {0, 1}, {1, 64}, {64, 64}, {64, 193}, {200, 265}, {265, 266}};
+    for (const char *name : {"bf16_m_nt", "bf16_m_nn"}) {
+        run(name, grouped(300, 136, 136, groups), 4);
+        dg_bf16_shape_t s = grouped(300, 67, 72, groups);
+        s.narrow = true;
+        s.accumulates = true;
+        run(name, s, 4);
+    }
 }

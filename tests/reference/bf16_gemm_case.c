@@ -97,8 +97,8 @@ bool dg_make_bf16_gemm_case(dg_bf16_gemm_case_t *c, const dg_bf16_shape_t *shape
         for (int32_t g = 0; g < c->matrices; g++)
             for (int32_t row = 0; row < s->m; row++)
                 for (int32_t x = 0; x < s->n; x++) {
-                    const size_t i = (size_t)(g * c->d_stride) +
-                                     (size_t)row * (size_t)c->d_pitch + (size_t)x;
+                    const size_t i =
+                        (size_t)(g * c->d_stride) + (size_t)row * (size_t)c->d_pitch + (size_t)x;
                     const float value = draw_value(s->exact, &state);
                     if (s->f32)
                         ((float *)c->c)[i] = value;

@@ -30,27 +30,27 @@ typedef enum dg_bf16_family_t {
 /* What the caller asks for. */
 typedef struct dg_bf16_shape_t {
     dg_bf16_family_t family;
-    int32_t m, n, k;                /* K-grouped: k tokens in all; M-grouped: m rows in all */
-    bool a_mn, b_mn;                /* m (n) is the fastest axis */
+    int32_t m, n, k;                 /* K-grouped: k tokens in all; M-grouped: m rows in all */
+    bool a_mn, b_mn;                 /* m (n) is the fastest axis */
     bool f32, accumulates, in_place; /* type of d; c given; c is d */
-    bool narrow;                    /* rows of d start anywhere */
-    bool sum;                       /* K-grouped: one matrix for all groups */
-    bool exact;                     /* small integers: every sum is exact in any order */
-    const dg_bf16_range_t *groups;  /* [group_count]; dense: NULL */
+    bool narrow;                     /* rows of d start anywhere */
+    bool sum;                        /* K-grouped: one matrix for all groups */
+    bool exact;                      /* small integers: every sum is exact in any order */
+    const dg_bf16_range_t *groups;   /* [group_count]; dense: NULL */
     int32_t group_count;
     uint64_t seed;
 } dg_bf16_shape_t;
 
 typedef struct dg_bf16_gemm_case_t {
     dg_bf16_shape_t shape;
-    int32_t matrices;             /* of d */
-    int32_t b_matrices;           /* of b: M-grouped: one a group */
-    int32_t a_pitch, b_pitch;     /* elements from line to line of the slow axis */
-    int64_t b_stride;             /* from matrix to matrix */
-    int32_t d_pitch;              /* of d and c, elements */
+    int32_t matrices;         /* of d */
+    int32_t b_matrices;       /* of b: M-grouped: one a group */
+    int32_t a_pitch, b_pitch; /* elements from line to line of the slow axis */
+    int64_t b_stride;         /* from matrix to matrix */
+    int32_t d_pitch;          /* of d and c, elements */
     int64_t d_stride;
     uint16_t *a, *b;
-    void *c, *d, *before;         /* before: d as it was */
+    void *c, *d, *before; /* before: d as it was */
     size_t a_bytes, b_bytes, d_bytes;
 } dg_bf16_gemm_case_t;
 
