@@ -19,7 +19,7 @@
 
 #define MOST 0x7FFFFFFFFFFFFFFFll /* of int64 */
 #define WARPS (THREADS / 32)
-#define SHARED_BYTES (WARPS * 8)
+#define SHARED_BYTES DG_GROUP_SCAN_SHARED_BYTES(THREADS)
 static_assert(WARPS <= 32 && THREADS % 32 == 0, "one warp adds up what the warps have");
 
 DEVICE int64_t smaller(int64_t a, int64_t b) {
@@ -92,19 +92,19 @@ DEVICE stretch_t find_stretch(int64_t count) {
     return {first, smaller(first + length, count)};
 }
 
-DEVICE int64_t value_at(const dg_group_values_t *values, int64_t i) {
+DEVICE int64_t value_at(const dg_group_source_t *values, int64_t i) {
     if (values->wide)
         return (int64_t)ld_global_u64((const int64_t *)values->data + i * values->stride);
     return (int32_t)ld_global_u32((const int32_t *)values->data + i * values->stride);
 }
 
 /* The same, at least 0 and at most the rows there are. */
-DEVICE int64_t clamped_value(const dg_group_values_t *values, int64_t i) {
+DEVICE int64_t clamped_value(const dg_group_source_t *values, int64_t i) {
     return larger(0, smaller(value_at(values, i), values->rows));
 }
 
 /* end rounded up to the alignment of PSUM, at most the rows there are. */
-DEVICE int64_t align_end(const dg_group_values_t *values, int64_t end) {
+DEVICE int64_t align_end(const dg_group_source_t *values, int64_t end) {
     if (values->form != DG_FORM_PSUM) return end;
     const int64_t over = end % values->alignment;
     if (over == 0 || end - over > values->rows - values->alignment)
@@ -118,7 +118,7 @@ typedef struct range {
 } range_t;
 
 /* A walk over groups: `begin` is where the next one may begin at the earliest. */
-DEVICE range_t next_range(const dg_group_values_t *values, int64_t g, int64_t *begin) {
+DEVICE range_t next_range(const dg_group_source_t *values, int64_t g, int64_t *begin) {
     const int64_t value = clamped_value(values, g), from = *begin;
     if (values->form == DG_FORM_MASKED) return {0, value, value};
     int64_t end = larger(from, value);
@@ -130,7 +130,7 @@ DEVICE range_t next_range(const dg_group_values_t *values, int64_t g, int64_t *b
 }
 
 /* Where this thread's first group may begin. All threads. */
-DEVICE int64_t find_begin(const dg_group_values_t *values, stretch_t stretch) {
+DEVICE int64_t find_begin(const dg_group_source_t *values, stretch_t stretch) {
     const joint_t joint = {values->form != DG_FORM_SIZES, values->rows};
     int64_t all = 0;
     if (values->form == DG_FORM_MASKED) return 0;

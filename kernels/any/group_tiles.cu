@@ -39,19 +39,19 @@ DEVICE int64_t walk_groups(const dg_any_group_tiles_args_t *args, stretch_t stre
 }
 
 /* Group of a row, -1 for none. */
-DEVICE int32_t group_of_row(const dg_group_values_t *values, int64_t row) {
+DEVICE int32_t group_of_row(const dg_group_source_t *values, int64_t row) {
     if (values->form == DG_FORM_BLOCK_INDEX)
         row -= (int64_t)((uint32_t)row % (uint32_t)values->alignment);
     const int64_t group = value_at(values, row);
     return group >= 0 && group < values->groups ? (int32_t)group : -1;
 }
 
-DEVICE bool begins_run(const dg_group_values_t *values, int64_t row) {
+DEVICE bool begins_run(const dg_group_source_t *values, int64_t row) {
     return row == 0 || group_of_row(values, row) != group_of_row(values, row - 1);
 }
 
 /* The last row of the stretch that begins a run of equal groups; 0 if there is none. */
-DEVICE int64_t last_run(const dg_group_values_t *values, stretch_t stretch) {
+DEVICE int64_t last_run(const dg_group_source_t *values, stretch_t stretch) {
     for (int64_t row = stretch.last - 1; row >= stretch.first; row--)
         if (begins_run(values, row)) return row;
     return 0;
@@ -89,7 +89,7 @@ DEVICE int64_t walk_rows(const dg_any_group_tiles_args_t *args, stretch_t stretc
 
 KERNEL(THREADS)
 dg_any_group_tiles(KERNEL_PARAMETER dg_any_group_tiles_args_t args) {
-    const dg_group_values_t *values = &args.values;
+    const dg_group_source_t *values = &args.values;
     const bool by_row = values->form == DG_FORM_INDEX || values->form == DG_FORM_BLOCK_INDEX;
     const joint_t sum = {false, MOST}, max = {true, 0};
     dependency_wait();

@@ -13,7 +13,7 @@ DEVICE int64_t rows_of(int64_t count, int32_t tokens) {
 
 /* What the groups before this thread's take up. All threads. */
 DEVICE int64_t rows_before(
-    const dg_group_values_t *values, stretch_t stretch, int64_t begin, int32_t tokens) {
+    const dg_group_source_t *values, stretch_t stretch, int64_t begin, int32_t tokens) {
     const joint_t sum = {false, MOST};
     int64_t all = 0;
     if (tokens == 0) return 0;
@@ -33,7 +33,7 @@ DEVICE int64_t tokens_within(int64_t count, int64_t rows, int64_t begin, int32_t
 
 KERNEL(THREADS)
 dg_any_k_segments(KERNEL_PARAMETER dg_any_k_segments_args_t args) {
-    const dg_group_values_t *values = &args.values;
+    const dg_group_source_t *values = &args.values;
     const dg_k_segment_side_t *a = &args.a, *b = &args.b;
     dependency_wait();
     const stretch_t stretch = find_stretch(values->count);
