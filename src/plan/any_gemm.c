@@ -5,6 +5,9 @@
  */
 #include "kernels/args/any_gemm.h"
 
+#include <string.h>
+
+#include "base/integer.h"
 #include "plan/group_stages.h"
 
 /* One size of tile. us: of a slab of 64 k in one CTA, with all CTAs at work. */
@@ -13,27 +16,22 @@ typedef struct dg_any_tile_t {
     float us;
 } dg_any_tile_t;
 
-/* TODO-MEASURE */
 static const dg_any_tile_t tiles[] = {{128, 1, 1.2f}, {64, 2, 0.8f}};
-
-static int64_t round_up_quotient(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 /* Row tiles that a usual call of this work has; a group ends in a tile that is half full. */
 static double usual_row_tiles(const dg_work_t *work, int32_t block) {
-    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return (double)round_up_quotient(work->m, block);
+    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return (double)dg_ceil_div(work->m, block);
     const double groups = work->group_count;
     if (work->group_form != DG_GROUPS_MASKED) return (double)work->m / block + groups / 2;
     const int64_t rows = work->expected_m > 0 ? work->expected_m : work->m;
-    return groups * (double)round_up_quotient(rows, block);
+    return groups * (double)dg_ceil_div(rows, block);
 }
 
 /* Tiles times the slabs of each, and tiles, of all CTAs together. */
 static double usual_slabs(const dg_work_t *work, int32_t block, double *tiles_in_all) {
-    const double columns = (double)round_up_quotient(work->n, block);
+    const double columns = (double)dg_ceil_div(work->n, block);
     const double per_matrix = usual_row_tiles(work, block) * columns;
-    const double slabs = (double)round_up_quotient(work->k, DG_ANY_GEMM_SLAB);
+    const double slabs = (double)dg_ceil_div(work->k, DG_ANY_GEMM_SLAB);
     const bool k_grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
     const bool split = k_grouped && work->k_output != DG_K_OUTPUT_SUM;
     *tiles_in_all = split ? per_matrix * work->group_count : per_matrix;
@@ -55,8 +53,8 @@ static float predict(
 
 static uint32_t choose_grid(const dg_work_t *work, uint32_t sms, const dg_any_tile_t *tile) {
     const int64_t at_once = (int64_t)sms * tile->ctas_per_sm;
-    const int64_t columns = round_up_quotient(work->n, tile->block);
-    int64_t rows = round_up_quotient(work->m, tile->block);
+    const int64_t columns = dg_ceil_div(work->n, tile->block);
+    int64_t rows = dg_ceil_div(work->m, tile->block);
     if (work->family == DG_FAMILY_M_GROUPED_GEMM) rows = dg_group_tile_bound(work, tile->block);
     const bool split =
         work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
@@ -66,30 +64,56 @@ static uint32_t choose_grid(const dg_work_t *work, uint32_t sms, const dg_any_ti
     return (uint32_t)(count < 1 ? 1 : count < at_once ? count : at_once);
 }
 
+static dg_specialisation_t specialise(const dg_work_t *work, const dg_any_tile_t *tile) {
+    return (dg_specialisation_t){.kernel = DG_KERNEL_ANY_GEMM,
+        .values = {tile->block, tile->block, work->a.dtype == DG_DTYPE_BF16}};
+}
+
+/* Whether the options leave this tile. */
+static bool is_allowed(
+    const dg_work_t *work, const dg_plan_options_t *options, const dg_any_tile_t *tile) {
+    const dg_specialisation_t one = specialise(work, tile);
+    if (options->only != NULL) return memcmp(options->only, &one, sizeof one) == 0;
+    return (options->block_m_multiple <= 1 || tile->block % options->block_m_multiple == 0) &&
+           (options->block_n_multiple <= 1 || tile->block % options->block_n_multiple == 0);
+}
+
+/* The fastest tile that the options leave; where they leave none, a call must still be computed. */
+static const dg_any_tile_t *choose_tile(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, uint32_t sms) {
+    const dg_any_tile_t *best = NULL;
+    float best_us = 0;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        const float us = predict(work, machine, sms, &tiles[i]);
+        if (!is_allowed(work, options, &tiles[i]) || (best != NULL && us >= best_us)) continue;
+        best = &tiles[i];
+        best_us = us;
+    }
+    return best == NULL && options->only == NULL ? &tiles[0] : best;
+}
+
 bool dg_plan_any_gemm(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const int32_t sms =
         options->num_sms > 0 && options->num_sms < machine->sms ? options->num_sms : machine->sms;
-    const dg_any_tile_t *best = &tiles[0];
-    float best_us = predict(work, machine, (uint32_t)sms, best);
-    for (size_t i = 1; i < sizeof tiles / sizeof *tiles; i++) {
-        const float us = predict(work, machine, (uint32_t)sms, &tiles[i]);
-        if (us < best_us) best = &tiles[i], best_us = us;
+    const dg_any_tile_t *tile = choose_tile(work, machine, options, (uint32_t)sms);
+    if (tile == NULL) {
+        plan->refusal = "not the candidate asked for";
+        return false;
     }
-    const int32_t block = best->block;
     *plan = (dg_plan_t){.kernel = DG_KERNEL_ANY_GEMM};
-    dg_plan_group_stages(work, block, plan);
+    dg_plan_group_stages(work, tile->block, plan);
+    plan->us =
+        predict(work, machine, (uint32_t)sms, tile) + machine->launch_us * (float)plan->stage_count;
     plan->stage[plan->stage_count++] = (dg_plan_stage_t){
-        .specialisation = {.kernel = DG_KERNEL_ANY_GEMM,
-            .values = {block, block, work->a.dtype == DG_DTYPE_BF16}},
-        .grid = choose_grid(work, (uint32_t)sms, best),
-        .threads = (uint32_t)DG_ANY_GEMM_THREADS(block),
+        .specialisation = specialise(work, tile),
+        .grid = choose_grid(work, (uint32_t)sms, tile),
+        .threads = (uint32_t)DG_ANY_GEMM_THREADS(tile->block),
         .cluster = 1,
-        .shared_bytes = (uint32_t)DG_ANY_GEMM_SHARED_BYTES(block, block),
+        .shared_bytes = (uint32_t)DG_ANY_GEMM_SHARED_BYTES(tile->block, tile->block),
     };
-    plan->block_m = plan->block_n = block;
+    plan->block_m = plan->block_n = tile->block;
     plan->splits = 1;
-    plan->band = 1024 / block;
-    plan->us = best_us + machine->launch_us * (float)(plan->stage_count - 1);
+    plan->band = 1024 / tile->block;
     return true;
 }

@@ -4,6 +4,8 @@
  */
 #include "plan/group_stages.h"
 
+#include "base/integer.h"
+
 /* Threads of each helper: the lists are made by one CTA, as wide as a CTA can be. */
 enum { LIST_THREADS = 1024, UPLOAD_THREADS = 256, PART_ALIGNMENT = 256 };
 
@@ -20,6 +22,8 @@ int64_t dg_group_tile_bound(const dg_work_t *work, int32_t block_rows) {
         return smaller(work->m, full + (work->zero_padding ? 2 : 1) * groups);
     case DG_GROUPS_SIZES:
     case DG_GROUPS_OFFSETS: return smaller(work->m, full + groups);
+    case DG_GROUPS_BLOCK_INDEX: /* each block, which may be another group's */
+        return smaller(work->m, full + dg_ceil_div(work->m, work->group_alignment));
     default: return work->m; /* an index may name another group in every row */
     }
 }
