@@ -20,6 +20,9 @@ static const dg_env_entry_t table[DG_ENV_COUNT] = {
         "the best this processor has", NULL},
     [DG_ENV_BATCH_INVARIANT] = {"DG_BATCH_INVARIANT",
         "1: a row's bits never depend on the number of rows (the CPU always does this)", "0", NULL},
+    [DG_ENV_CUDA_DRIVER] = {"DG_CUDA_DRIVER",
+        "path of the CUDA driver's library, for tests and unusual installations", "libcuda.so.1",
+        NULL},
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

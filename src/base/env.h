@@ -14,6 +14,7 @@ typedef enum dg_env_t {
     DG_ENV_NUM_THREADS,
     DG_ENV_CPU_ISA,
     DG_ENV_BATCH_INVARIANT,
+    DG_ENV_CUDA_DRIVER,
     DG_ENV_COUNT
 } dg_env_t;
 

@@ -8,6 +8,7 @@
 #ifndef DG_PLAN_GROUP_STAGES_H
 #define DG_PLAN_GROUP_STAGES_H
 
+#include "kernels/args/group_tiles.h"
 #include "plan/plan.h"
 
 /* Where things lie in the workspace of a grouped call, in bytes from its start, which is 256-byte
