@@ -321,16 +321,15 @@ DEVICE void pin_sums(float (*sums)[BLOCK_N / 2]) {
     for (int j = 0; j < WARP_ROWS; j++) pin_f32_array(sums[j], BLOCK_N / 2);
 }
 
-/* Starts the products of one k block. accumulate: 0 for the first of a tile */
-DEVICE void start_products(float (*sums)[BLOCK_N / 2], uint64_t a, uint64_t b, int accumulate) {
+/* Starts the products of one k block. */
+DEVICE void start_products(float (*sums)[BLOCK_N / 2], uint64_t a, uint64_t b) {
     pin_sums(sums);
     wgmma_fence();
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         UNROLL
         for (uint32_t j = 0; j < WARP_ROWS; j++)
-            PRODUCT(sums[j], a + j * (PART_BYTES / 16) + i * A_STEP, b + i * B_STEP,
-                i > 0 ? 1 : accumulate);
+            PRODUCT(sums[j], a + j * (PART_BYTES / 16) + i * A_STEP, b + i * B_STEP, 1);
     }
     wgmma_commit();
     pin_sums(sums);
@@ -362,22 +361,21 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
     tile_t tile = find_tile(args, t);
     int k_blocks = count_blocks(args, tile);
     while (t < units) {
-        destination_t to =
-            find_destination(&args->out, tile.slab, tile.row + warp_row, tile.row_end, tile.column);
-        if (FAMILY == DG_BF16_M_GROUPED && tile.group < 0) to.c = 0;
+        destination_t to = find_destination(
+            &args->out, tile.slab, tile.row + warp_row, tile.row_end, tile.column, tile.group >= 0);
+        destination_t ahead = to;
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++) {
-            prefetch_c(&args->out, &to, BLOCK_N);
-            to.row += 64;
+            prefetch_c(&ahead, BLOCK_N);
+            move_down(&ahead);
         }
-        to.row -= 64 * WARP_ROWS;
         UNROLL
         for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++)
             sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
 
         for (int k = 0; k < k_blocks; k++) {
             mbarrier_wait(full_barrier(p), p.parity);
-            start_products(sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16), 1);
+            start_products(sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16));
             if (k > 0) {
                 wgmma_wait<1>();
                 release(last);
@@ -397,8 +395,8 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
         if (done > 0) release(last);
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++) {
-            store_rows(&args->out, &to, sums[j], chunk, BLOCK_N);
-            to.row += 64;
+            store_rows(&to, sums[j], chunk, BLOCK_N);
+            move_down(&to);
         }
     }
 }
