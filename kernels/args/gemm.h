@@ -24,7 +24,7 @@
  *   ADD_C             1: c is added
  *   SCHEDULE          DG_SCHEDULE_DENSE or DG_SCHEDULE_M_GROUPED
  *
- * Group and slab below: dense, maps of a and b have two axes only; M-grouped, three. */
+ * Groups and slabs: the maps of a and b have three axes if M-grouped, else the last two. */
 typedef struct dg_sm90_fp8_gemm_block_args {
     dg_tensor_map_t a;       /* [slab, m, k] e4m3, k fastest; box [128 k, BLOCK_M, 1] (half with
                               * DG_SHARE_A), 128-byte swizzle */

@@ -114,10 +114,10 @@ DEVICE void load_tiles(const args_t *args) {
             const uint32_t a = base + p.stage * A_BYTES, b = base + AT_B + p.stage * B_BYTES;
             wait_empty(p);
             mbarrier_arrive_expect(full, A_BYTES + B_BYTES + (scales ? SCALE_A_BYTES : 0));
-            load_operand(a, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M, k * 128, tile.row,
-                tile.slab);
-            load_operand(b, &args->b, full, SHARE == DG_SHARE_B, BLOCK_N, k * 128, tile.column,
-                tile.group);
+            load_operand(
+                a, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M, k * 128, tile.row, tile.slab);
+            load_operand(
+                b, &args->b, full, SHARE == DG_SHARE_B, BLOCK_N, k * 128, tile.column, tile.group);
             if (scales) tma_load_2d(scale_a_at(p), &args->scale_a, full, tile.row, k);
             p = next_place(p);
         }

@@ -137,11 +137,10 @@ DEVICE void copy_words(uint8_t *to, int64_t pitch, uint32_t chunk, int rows, int
         uint8_t *line = to + row * pitch;
         const int shift = (int)((uint64_t)line >> 1 & 1);
         UNROLL_BY(1)
-        for (int piece = (int)lane; piece * (4 / OUT_BYTES) < columns + shift;
-             piece += 32) {
+        for (int piece = (int)lane; piece * (4 / OUT_BYTES) < columns + shift; piece += 32) {
             if (OUT_F32) {
-                st_global_u32(
-                    line + piece * 4, ld_shared_u32(chunk_at(chunk, (uint32_t)row, (uint32_t)piece * 4)));
+                st_global_u32(line + piece * 4,
+                    ld_shared_u32(chunk_at(chunk, (uint32_t)row, (uint32_t)piece * 4)));
                 continue;
             }
             const int left = piece * 2 - shift, right = left + 1;
@@ -166,10 +165,10 @@ DEVICE void copy_words(uint8_t *to, int64_t pitch, uint32_t chunk, int rows, int
 DEVICE void copy_rows(
     const dg_sm90_output_t *out, const tile_t *tile, uint32_t chunk, int row, int column) {
     const int rows = tile->rows - row < 16 ? tile->rows - row : 16;
-    const int columns =
-        tile->columns - column < STORE_N ? tile->columns - column : STORE_N;
+    const int columns = tile->columns - column < STORE_N ? tile->columns - column : STORE_N;
     const int64_t first = (tile->row + row) * out->pitch + tile->column + column;
     uint8_t *to = (uint8_t *)out->d + tile->slab * out->slab_stride * OUT_BYTES;
+    if (columns <= 0) return;
     if (out->d_list) to = (uint8_t *)ld_global_u64(out->d_list + tile->slab);
     to += first * OUT_BYTES;
     if (out->alignment >= 16)
@@ -218,8 +217,7 @@ DEVICE void add_c(
         for (int j = 0; j < 8 && i + j < BLOCK_N / 8; j++) {
             UNROLL
             for (int half = 0; half < 2; half++) {
-                const int column = (i + j) * 8,
-                          left = tile->columns - column - lane % 4 * 2;
+                const int column = (i + j) * 8, left = tile->columns - column - lane % 4 * 2;
                 load_pair(c + j * 4 + half * 2,
                     from + (half * 8 * out->c_pitch + column) * OUT_BYTES, whole,
                     my_row + half * 8 < tile->rows ? left : 0);
@@ -252,8 +250,8 @@ DEVICE void prefetch_c(const dg_sm90_output_t *out) {
 DEVICE void store_sums(
     const dg_sm90_output_t *out, const tile_t *tile, float *sums, int row, store_t *store) {
     const int first = row / STORE_ROWS * STORE_ROWS;
-    const uint32_t chunks = shared_base() + AT_CHUNKS +
-                            store->warp * 16 / STORE_ROWS * STORE_BUFFERS * CHUNK_BYTES;
+    const uint32_t chunks =
+        shared_base() + AT_CHUNKS + store->warp * 16 / STORE_ROWS * STORE_BUFFERS * CHUNK_BYTES;
     const bool by_tma = out->by_tma && first + STORE_ROWS <= tile->rows;
     if (ADD_C && tile->group >= 0) {
         if (out->c_alignment >= 2 * OUT_BYTES && row + 16 <= tile->rows && BLOCK_N <= tile->columns)
@@ -272,8 +270,8 @@ DEVICE void store_sums(
             fence_proxy_async();
             sync_store(store);
             if (leads_store(store))
-                tma_store_3d(&out->map, chunk, tile->column + i * STORE_N, tile->row + first,
-                    tile->slab);
+                tma_store_3d(
+                    &out->map, chunk, tile->column + i * STORE_N, tile->row + first, tile->slab);
         } else {
             warp_sync();
             copy_rows(out, tile, mine, row, i * STORE_N);

@@ -3,6 +3,9 @@
  * Which tile comes next: the schedule of a Hopper GEMM. Included by its kernels, which define
  * SCHEDULE (DG_SCHEDULE_*, args/sm90.h) and AT_TILES, TILE_RING_BYTES of shared memory.
  *
+ * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]. Group lists
+ * are written by kernels in front of this one, so begin_walk comes after dependency_wait.
+ *
  * Warps that load find tiles by themselves: a walk over units, the same in both CTAs of a cluster,
  * so that a pair never spans two groups and every role counts the same k blocks. One of them, one
  * warp, also publishes each tile in a small ring in shared memory, where math warps read it: they
@@ -25,10 +28,8 @@ typedef struct tile {
     int row, column;   /* first of d */
     int rows, columns; /* how many the tile may write; nothing if one of them is not positive */
     int group;         /* matrix of b; negative: none, the tile becomes zero and k_blocks is 0 */
-    int k_blocks;      /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
-    int slab;          /* matrix of d, and of a if it has several */
-    int k;             /* K-grouped: first token; for the loaders, math warps do not read it */
-    int scale_row;     /* K-grouped: first row of factors; likewise */
+    int k_blocks; /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
+    int slab;     /* matrix of d, and of a if it has several */
 } tile_t;
 
 typedef struct walk {
@@ -38,7 +39,7 @@ typedef struct walk {
 DEVICE walk_t begin_walk(const dg_sm90_tiles_t *tiles) {
     int units = tiles->tiles_m * tiles->tiles_n;
     if (SCHEDULE == DG_SCHEDULE_M_GROUPED)
-        units = (int)ld_global_u32(tiles->row_tile_count) * tiles->tiles_n;
+        units = (int)ld_global_u64(&tiles->row_tiles->count) * tiles->tiles_n;
     if (SCHEDULE == DG_SCHEDULE_K_GROUPED) units *= tiles->group_count;
     return {(int)block_index() / CLUSTER, units};
 }
@@ -72,21 +73,19 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
     tile->row = (m * CLUSTER_M + (CLUSTER_M == 2 ? rank : 0)) * BLOCK_M;
     tile->rows = tiles->m - tile->row;
     if (SCHEDULE == DG_SCHEDULE_M_GROUPED) {
-        uint32_t words[4]; /* dg_sm90_row_tile_t */
-        ld_global_x4(words, tiles->row_tiles + m);
+        const dg_group_tile_t *from = DG_GROUP_TILES(tiles->row_tiles) + m;
         const int down = CLUSTER_M == 2 ? rank * BLOCK_M : 0;
-        tile->row = (int)words[0] + down;
-        tile->rows = (int)words[1] - down;
-        tile->group = (int)words[2];
-        tile->slab = (int)words[3];
-        if (tile->group < 0) tile->k_blocks = 0;
+        tile->row = (int)ld_global_u64(&from->first_row) + down;
+        tile->rows = (int)ld_global_u32(&from->row_count) - down;
+        tile->group = (int)ld_global_u32(&from->group);
+        if (tile->group < 0)
+            tile->k_blocks = 0;
+        else if (tiles->slabs)
+            tile->slab = tile->group;
     }
     if (SCHEDULE == DG_SCHEDULE_K_GROUPED) {
-        uint32_t words[4]; /* dg_sm90_k_range_t */
-        ld_global_x4(words, tiles->k_ranges + tile->group);
-        tile->k = (int)words[0];
-        tile->k_blocks = ((int)words[1] - (int)words[0] + 127) / 128;
-        tile->scale_row = (int)words[2];
+        const int64_t *tokens = &tiles->segments[tile->group].token_count;
+        tile->k_blocks = (int)((ld_global_u64(tokens) + 127) / 128);
     }
     walk->unit += (int)block_count() / CLUSTER;
     return true;
@@ -107,7 +106,8 @@ DEVICE uint32_t tile_empty_barrier(tile_place_t p) {
     return tile_full_barrier(p) + TILE_SLOTS * 8;
 }
 DEVICE tile_place_t next_tile_place(tile_place_t p) {
-    return p.slot + 1 == TILE_SLOTS ? tile_place_t{0, p.parity ^ 1} : tile_place_t{p.slot + 1, p.parity};
+    return p.slot + 1 == TILE_SLOTS ? tile_place_t{0, p.parity ^ 1}
+                                    : tile_place_t{p.slot + 1, p.parity};
 }
 
 /* readers: warps that take tiles. By one thread, before its fence_mbarrier_init. */
@@ -154,5 +154,5 @@ DEVICE tile_t take_tile(tile_place_t p) {
     warp_sync();
     if (lane_index() == 0) mbarrier_arrive(tile_empty_barrier(p));
     return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)words[4],
-        (int)words[5], (int)words[6], 0, 0};
+        (int)words[5], (int)words[6]};
 }
