@@ -98,3 +98,18 @@ def framework(request):
 def rng(request):
     """Random numbers that differ from test to test and are the same in every run."""
     return np.random.default_rng([ord(c) for c in request.node.name])
+
+
+def pytest_collection_modifyitems(items):
+    """test_gpu_*.py is about the GPU alone."""
+    for item in items:
+        if not HAS_GPU and item.path.name.startswith("test_gpu_"):
+            item.add_marker(pytest.mark.skip(reason="no GPU, or no torch to reach it"))
+
+
+@pytest.fixture
+def gen(request):
+    """torch's random numbers on the GPU, seeded by the test's name."""
+    import torch
+    seed = sum(ord(c) * 31**i for i, c in enumerate(request.node.name)) % 2**62
+    return torch.Generator("cuda").manual_seed(seed)

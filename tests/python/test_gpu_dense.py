@@ -4,7 +4,7 @@ import deep_gemm
 import pytest
 
 torch = pytest.importorskip("torch")
-from oracle import BF16_ERROR, FP8_ERROR, Output, bf16, check, fp8, product, same_bits  # noqa: E402
+from gpu_oracle import BF16_ERROR, FP8_ERROR, Output, bf16, check, fp8, product, same_bits  # noqa: E402
 
 FORMS = {"nt": (False, False), "nn": (False, True), "tn": (True, True), "tt": (True, False)}
 TYPES = (torch.bfloat16, torch.float32)

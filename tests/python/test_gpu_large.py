@@ -4,7 +4,7 @@ import deep_gemm
 import pytest
 
 torch = pytest.importorskip("torch")
-from oracle import BF16_ERROR, FP8_ERROR, bf16, check, fp8, product  # noqa: E402
+from gpu_oracle import BF16_ERROR, FP8_ERROR, bf16, check, fp8, product  # noqa: E402
 
 
 def check_rows(d, a, b, rows, error):

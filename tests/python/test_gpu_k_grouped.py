@@ -4,7 +4,7 @@ import deep_gemm
 import pytest
 
 torch = pytest.importorskip("torch")
-from oracle import (BF16_ERROR, FP8_ERROR, POISON, Output, ceil_div, check,  # noqa: E402
+from gpu_oracle import (BF16_ERROR, FP8_ERROR, POISON, Output, ceil_div, check,  # noqa: E402
                     random_codes, same_bits)
 
 SIZES = {

@@ -8,7 +8,7 @@ import deep_gemm
 import pytest
 
 torch = pytest.importorskip("torch")
-from oracle import FP8_ERROR, Output, bf16, check, fp8, product, same_bits  # noqa: E402
+from gpu_oracle import FP8_ERROR, Output, bf16, check, fp8, product, same_bits  # noqa: E402
 
 M, N, K = 384, 1536, 2048
 
