@@ -2,19 +2,22 @@
  *
  * Planning of kernels/sm90/fp8_gemm_block.cu: which work it takes and which entry of the catalogue
  * serves it best. Called by plan.c; calls cost.c. The other kernels' files have the same shape:
- * conditions, measured tiles, one candidate, the loop over candidates.
+ * conditions, measured tiles, the price of one candidate, the loop over them, the plan of the winner.
  *
  * Every candidate adds the blocks of k of a row in the same order in the same way, so all of them
  * give the same bits: batch invariance asks nothing more.
  */
 #include "plan/sm90_fp8_gemm_block.h"
 
+#include <math.h>
+
 #include "base/integer.h"
 #include "kernels/args/gemm.h"
 #include "plan/cost.h"
 
-#define BAND_ROWS                                                                                  \
-    16 /* tiles of a CTA that a band of the raster is high; 8 .. 32 measure the same */
+#define ID DG_KERNEL_SM90_FP8_GEMM_BLOCK
+#define MAX_TILES 65535 /* each way */
+#define BAND_ROWS 16    /* CTA tiles that a band of the raster is high; 8 .. 32 measure the same */
 
 /* NULL if the kernel can do the work, else what it asks for. */
 static const char *find_obstacle(const dg_work_t *work) {
@@ -89,57 +92,74 @@ static bool is_valid(const dg_sm90_fp8_gemm_block_fields_t *f) {
            f->share <= 2 && f->unroll_k >= 1;
 }
 
-/* Fills `plan` for one candidate; false if it cannot run. */
-static bool plan_candidate(const dg_specialisation_t *specialisation, const dg_work_t *work,
+/* How a candidate cuts the work. */
+typedef struct cut_t {
+    int32_t cluster, cluster_m, shared_bytes, ctas;
+    int64_t tiles; /* whole clusters */
+} cut_t;
+
+static cut_t cut_work(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options) {
+    const int32_t cluster = f->share == DG_SHARE_NONE ? 1 : 2;
+    const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
+    return (cut_t){.cluster = cluster,
+        .cluster_m = cluster_m,
+        .shared_bytes = DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(
+            f->block_m, f->block_n, f->stages, f->math_groups, f->store_n, f->store_buffers),
+        .ctas = dg_usable_ctas(machine, options, cluster),
+        .tiles = dg_ceil_div(work->m, f->block_m * cluster_m) *
+                 dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster};
+}
+
+/* Predicted microseconds of a candidate; INFINITY if it cannot run. bytes: dg_work_bytes() */
+static float price_candidate(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    if (!is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n)) return INFINITY;
+    if (f->store_buffers > 0 && !stores_by_tma(work)) return INFINITY;
+    if (work->m > MAX_TILES * f->block_m || work->n > MAX_TILES * f->block_n) return INFINITY;
+    const cut_t cut = cut_work(f, work, machine, options);
+    if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes) return INFINITY;
+    const dg_tile_cost_t tile = find_tile_cost(f);
+    const dg_launch_cost_t launch = {.tiles = cut.tiles,
+        .k_blocks = dg_ceil_div(work->k, 128),
+        .ctas = cut.ctas,
+        .cluster = cut.cluster,
+        .bytes = bytes,
+        .launches = 1};
+    return dg_predict_us(machine, &tile, &launch);
+}
+
+static void fill_plan(const dg_specialisation_t *specialisation, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, dg_plan_t *plan) {
     const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(specialisation);
-    if (!is_valid(&f)) return false;
-    const int32_t cluster = f.share == DG_SHARE_NONE ? 1 : 2;
-    const int32_t cluster_m = f.share == DG_SHARE_B ? 2 : 1;
-    const int32_t shared = DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(
-        f.block_m, f.block_n, f.stages, f.math_groups, f.store_n, f.store_buffers);
-    const int32_t ctas = dg_usable_ctas(machine, options, cluster);
-    const int64_t units = dg_ceil_div(work->m, f.block_m * cluster_m) *
-                          dg_ceil_div(work->n, f.block_n * (cluster / cluster_m));
-    if (ctas == 0 || shared > machine->shared_bytes) return false;
-    if (!dg_tile_allowed(options, f.block_m, f.block_n)) return false;
-    if (f.store_buffers > 0 && !stores_by_tma(work)) return false;
-    if (dg_ceil_div(work->m, f.block_m) > 65535 || dg_ceil_div(work->n, f.block_n) > 65535)
-        return false;
-    const dg_tile_cost_t tile = find_tile_cost(&f);
-    const dg_launch_cost_t launch = {.tiles = units * cluster,
-        .k_blocks = dg_ceil_div(work->k, 128),
-        .ctas = ctas,
-        .cluster = cluster,
-        .bytes = dg_work_bytes(work),
-        .launches = 1};
+    const cut_t cut = cut_work(&f, work, machine, options);
     plan->kernel = ID;
     plan->stage_count = 1;
     plan->stage[0] = (dg_plan_stage_t){.specialisation = *specialisation,
-        .grid = dg_persistent_grid(units * cluster, ctas, cluster),
+        .grid = dg_persistent_grid(cut.tiles, cut.ctas, cut.cluster),
         .threads = (uint32_t)f.math_groups * 128 + 128,
-        .cluster = (uint32_t)cluster,
-        .shared_bytes = (uint32_t)shared};
+        .cluster = (uint32_t)cut.cluster,
+        .shared_bytes = (uint32_t)cut.shared_bytes};
     plan->block_m = f.block_m;
     plan->block_n = f.block_n;
     plan->splits = 1;
-    plan->band = BAND_ROWS / cluster_m;
-    plan->us = dg_predict_us(machine, &tile, &launch);
-    return true;
+    plan->band = BAND_ROWS / cut.cluster_m;
 }
 
 bool dg_plan_sm90_fp8_gemm_block(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const char *obstacle = find_obstacle(work);
-    const dg_specialisation_t *entry;
-    bool found = false;
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
+    const int64_t bytes = dg_work_bytes(work);
+    const dg_specialisation_t *entry, *best = NULL;
+    float best_us = INFINITY;
     for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
-        dg_plan_t offer = {0};
-        if (!plan_candidate(entry, work, machine, options, &offer)) continue;
-        if (found && offer.us >= plan->us) continue;
-        *plan = offer;
-        found = true;
+        const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(entry);
+        const float us = price_candidate(&f, work, machine, options, bytes);
+        if (us < best_us) best = entry, best_us = us;
     }
-    return found || dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    fill_plan(best, work, machine, options, plan);
+    plan->us = best_us;
+    return true;
 }

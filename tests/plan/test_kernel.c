@@ -74,8 +74,9 @@ static void refuses(const char *text, const char *says) {
 
 static void refuses_bad_text(void **state) {
     (void)state;
-    const char *const good = "sm90_fp8_gemm_block BLOCK_M=1 BLOCK_N=2 STAGES=3 MATH_GROUPS=4 SHARE=5 "
-                             "STORE_N=6 STORE_BUFFERS=7";
+    const char *const good =
+        "sm90_fp8_gemm_block BLOCK_M=1 BLOCK_N=2 STAGES=3 MATH_GROUPS=4 SHARE=5 "
+        "STORE_N=6 STORE_BUFFERS=7";
     char text[256];
     refuses("", "is no kernel");
     refuses("sm90_fp8_gemm", "is no kernel");
@@ -106,7 +107,8 @@ static void names_values_in_the_order_of_the_list(void **state) {
     const int32_t values[] = {f.block_m, f.block_n, f.stages, f.math_groups, f.share, f.store_n,
         f.store_buffers, f.unroll_k};
     for (int32_t i = 0; i < 8; i++) assert_int_equal(values[i], i + 1);
-    assert_int_equal(sizeof f / sizeof f.block_m, dg_find_kernel(specialisation.kernel)->field_count);
+    assert_int_equal(
+        sizeof f / sizeof f.block_m, dg_find_kernel(specialisation.kernel)->field_count);
 }
 
 static void lists_the_catalogue(void **state) {
