@@ -20,7 +20,9 @@ static const dg_env_entry_t table[DG_ENV_COUNT_ALL] = {
         "the best this processor has", NULL},
     [DG_ENV_BATCH_INVARIANT] = {"DG_BATCH_INVARIANT",
         "1: a row's bits never depend on the number of rows (the CPU always does this)", "0", NULL},
-
+    [DG_ENV_CUDA_DRIVER] = {"DG_CUDA_DRIVER",
+        "path of the CUDA driver's library, for tests and unusual installations", "libcuda.so.1",
+        NULL},
     [DG_ENV_JIT_CACHE_DIR] = {"DG_JIT_CACHE_DIR", "folder of compiled kernels",
         "~/.deep_gemm, else $XDG_CACHE_HOME/deep_gemm", NULL},
     [DG_ENV_JIT_SYSTEM_CACHE_DIR] = {"DG_JIT_SYSTEM_CACHE_DIR",
@@ -64,6 +66,10 @@ static const dg_env_entry_t table[DG_ENV_COUNT_ALL] = {
         NULL},
     [DG_ENV_COMM_KERNEL_DEBUG] = {"DG_COMM_KERNEL_DEBUG",
         "no effect: there are no communication buffers to clear", "0", NULL},
+    [DG_ENV_USE_PYTORCH_CUBLASLT_HANDLE] = {"DG_USE_PYTORCH_CUBLASLT_HANDLE",
+        "no effect: no product goes through cuBLASLt", "0", NULL},
+    [DG_ENV_USE_TEMP_CUBLASLT_WORKSPACE] = {"DG_USE_TEMP_CUBLASLT_WORKSPACE",
+        "no effect: no product goes through cuBLASLt", "0", NULL},
 
     [DG_ENV_CUDA_HOME] = {"CUDA_HOME", "", "", NULL},
     [DG_ENV_CUDA_PATH] = {"CUDA_PATH", "", "", NULL},

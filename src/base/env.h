@@ -15,6 +15,7 @@ typedef enum dg_env_t {
     DG_ENV_NUM_THREADS,
     DG_ENV_CPU_ISA,
     DG_ENV_BATCH_INVARIANT,
+    DG_ENV_CUDA_DRIVER,
     DG_ENV_JIT_CACHE_DIR,
     DG_ENV_JIT_SYSTEM_CACHE_DIR,
     DG_ENV_JIT_CACHE_MB,
@@ -35,6 +36,8 @@ typedef enum dg_env_t {
     DG_ENV_JIT_CPP_STANDARD,
     DG_ENV_JIT_USE_RUNTIME_API,
     DG_ENV_COMM_KERNEL_DEBUG,
+    DG_ENV_USE_PYTORCH_CUBLASLT_HANDLE,
+    DG_ENV_USE_TEMP_CUBLASLT_WORKSPACE,
     DG_ENV_COUNT,
     /* Of the system, not in the public table. */
     DG_ENV_CUDA_HOME = DG_ENV_COUNT,
