@@ -43,6 +43,7 @@ static dg_status_t check_groups(const dg_m_grouped_gemm_args_t *args,
     problem->groups = *groups;
     if (groups->alignment == 0) problem->groups.alignment = options->mk_alignment;
     problem->zero_padding = args->zero_padding != DG_OFF;
+    problem->expected_m = args->expected_m;
     DG_REQUIRE(!indexed || count == problem->rows, DG_STATUS_BAD_SHAPE, "groups", ".values",
         "shape [%" PRId64 "], expected [%" PRId64 "]: %s has an entry for each row of d; pass as "
         "many",
