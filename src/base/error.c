@@ -22,6 +22,10 @@ void dg_enter_function(const char *name) {
     current_function = name;
 }
 
+const char *dg_current_function(void) {
+    return current_function;
+}
+
 dg_status_t dg_fail(
     dg_status_t status, const char *argument, const char *field, const char *format, ...) {
     snprintf(last_argument, sizeof last_argument, "%s%s", argument, field);

@@ -12,6 +12,7 @@
 /* Names the public function that is running on this thread: the first word of its messages. The
  * string must be static. */
 void dg_enter_function(const char *name);
+const char *dg_current_function(void);
 
 /* Stores "<function>: <argument><field>: <text>" and returns `status`. `argument` and `field` are
  * joined to the argument's full name, ("b", ".scale"); both empty: no single argument is to blame.

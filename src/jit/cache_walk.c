@@ -105,14 +105,14 @@ static sized_file_t *measure(DIR *directory, size_t *count, int64_t *total) {
     return files;
 }
 
-int32_t dg_bound_cache(const dg_cache_folder_t *folder, int64_t bound) {
+int32_t dg_bound_cache(const dg_cache_folder_t *folder, int64_t bound, int64_t spare) {
     DIR *directory = folder->writable ? opendir(folder->kernels) : NULL;
     if (directory == NULL) return 0;
     size_t count = 0;
     int64_t total = 0;
     int32_t removed = 0;
     sized_file_t *files = measure(directory, &count, &total);
-    const int64_t target = total > bound ? bound - bound / 4 : bound;
+    const int64_t target = total > bound ? bound - spare : bound;
     for (size_t i = 0; i < count; i++) {
         if (total > target && files[i].name != NULL) {
             if (unlinkat(dirfd(directory), files[i].name, 0) == 0) removed++;

@@ -27,8 +27,9 @@ dg_status_t dg_walk_cache(const dg_cache_folder_t *folder, dg_cache_visit_fn *vi
 int64_t dg_cache_bound(void);
 
 /* Removes what crashes left behind and, if the folder takes more than `bound` bytes, what was not
- * used for longest, until a quarter of the bound is free. Returns the number of kernels removed. */
-int32_t dg_bound_cache(const dg_cache_folder_t *folder, int64_t bound);
+ * used for longest, until `spare` bytes below the bound are free too. Returns the number of kernels
+ * removed. */
+int32_t dg_bound_cache(const dg_cache_folder_t *folder, int64_t bound, int64_t spare);
 
 /* Removes files that hold no good kernel. Returns their number. */
 int32_t dg_remove_bad_entries(const dg_cache_folder_t *folder);

@@ -99,5 +99,6 @@ void dg_store_on_disk(
         dg_log(DG_LOG_ERROR, "jit=cache kernel=\"%s\" kept=0 error=\"%s\"", program->name,
             dg_last_error());
     free(entry);
-    dg_bound_cache(folder, dg_cache_bound());
+    const int64_t bound = dg_cache_bound();
+    dg_bound_cache(folder, bound, bound / 4);
 }

@@ -76,12 +76,12 @@ dg_status_t dg_find_image(
     const dg_program_t *program, dg_origin_t first, bool may_compile, dg_jit_image_t *image) {
     const dg_compiler_t *compiler = NULL;
     if (first <= DG_ORIGIN_EMBEDDED && find_embedded(program, image)) return DG_STATUS_OK;
-    const dg_status_t status = dg_find_compiler(&compiler);
+    dg_look_for_compiler(&compiler);
     if (first <= DG_ORIGIN_CACHED && find_cached(program, compiler, image)) return DG_STATUS_OK;
     DG_REQUIRE(may_compile, DG_STATUS_NOT_COMPILED, "", "",
         "kernel %s is not compiled, and the stream is capturing; make this call once before the "
         "capture, or precompile it",
         program->name);
-    if (status != DG_STATUS_OK) return dg_find_compiler(&compiler); /* for its message */
+    DG_TRY(dg_find_compiler(&compiler));
     return compile_once(program, compiler, first <= DG_ORIGIN_CACHED, image);
 }
