@@ -9,6 +9,7 @@
 
 #include "api/context.h"
 #include "base/error.h"
+#include "base/log.h"
 
 static double seconds_now(void) {
     struct timespec now;
@@ -22,6 +23,7 @@ dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *c
     call->pool = NULL;
     call->slot = NULL;
     DG_TRY(dg_read_context(ctx, &call->ctx, &call->options));
+    dg_enter_log(call->options.log, call->options.log_user, call->options.log_level);
     if (call->options.log != NULL) call->begin = seconds_now();
     return DG_STATUS_OK;
 }
@@ -62,6 +64,7 @@ dg_status_t dg_end_call(dg_call_t *call, dg_status_t status) {
     call->slot = NULL;
     call->pool = NULL;
     log_call(call, status);
+    dg_enter_log(NULL, NULL, DG_LOG_ERROR);
     return status;
 }
 
