@@ -24,6 +24,28 @@ DEVICE float ld_constant_f32(const float *address) {
     return ld_global_f32(address);
 }
 
+DEVICE uint32_t ld_global_u8(const void *address) {
+    uint8_t value;
+    emu::global_load(&value, address, 1);
+    return value;
+}
+
+DEVICE uint32_t ld_global_u16(const void *address) {
+    uint16_t value;
+    emu::global_load(&value, address, 2);
+    return value;
+}
+
+DEVICE uint64_t ld_global_u64(const void *address) {
+    uint64_t value;
+    emu::global_load(&value, address, 8);
+    return value;
+}
+
+DEVICE void ld_global_x2(uint32_t *values, const void *address) {
+    emu::global_load(values, address, 8);
+}
+
 DEVICE void ld_global_x4(uint32_t *values, const void *address) {
     emu::global_load(values, address, 16);
 }
@@ -36,6 +58,14 @@ DEVICE void st_global_u16(void *address, uint16_t value) {
 }
 DEVICE void st_global_f32(float *address, float value) {
     emu::global_store(address, &value, 4);
+}
+
+DEVICE void st_global_u64(void *address, uint64_t value) {
+    emu::global_store(address, &value, 8);
+}
+
+DEVICE void st_global_x2(void *address, const uint32_t *values) {
+    emu::global_store(address, values, 8);
 }
 
 DEVICE void st_global_x4(void *address, const uint32_t *values) {

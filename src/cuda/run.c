@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 
-static dg_cuda_run_fn *const launchers[DG_KERNEL_COUNT] = {NULL};
+static dg_cuda_run_fn *const launchers[DG_KERNEL_COUNT] = {
+    [DG_KERNEL_ANY_GEMM] = dg_cuda_run_any_gemm,
+};
 
 dg_status_t dg_cuda_run(const dg_cuda_run_t *run) {
     dg_cuda_scope_t scope;

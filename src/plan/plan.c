@@ -14,6 +14,7 @@
 
 /* One line for each kernel that plans; helpers are stages of other kernels' plans and have none. */
 static dg_plan_kernel_fn *const planners[DG_KERNEL_COUNT] = {
+    [DG_KERNEL_ANY_GEMM] = dg_plan_any_gemm,
     [DG_KERNEL_SM90_FP8_GEMM_BLOCK] = dg_plan_sm90_fp8_gemm_block,
 };
 
