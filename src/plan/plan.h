@@ -32,8 +32,8 @@ typedef struct dg_plan_t {
     int32_t stage_count; /* helpers first, the kernel itself last */
     dg_plan_stage_t stage[DG_MAX_STAGES];
     int32_t block_m, block_n, splits, band; /* the kernel's tile, parts of k, raster */
-    uint64_t workspace;                     /* bytes */
     float us;                               /* predicted time */
+    uint64_t workspace;                     /* bytes */
     const char
         *refusal; /* a kernel's file that offers nothing says why, in static text; else NULL */
 } dg_plan_t;
