@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "plan/cost.h"
 #include "plan/group_stages.h"
 
 /* One size of tile. us: of a slab of 64 k in one CTA, with all CTAs at work. */
@@ -73,9 +74,8 @@ static dg_specialisation_t specialise(const dg_work_t *work, const dg_any_tile_t
 static bool is_allowed(
     const dg_work_t *work, const dg_plan_options_t *options, const dg_any_tile_t *tile) {
     const dg_specialisation_t one = specialise(work, tile);
-    if (options->only != NULL) return memcmp(options->only, &one, sizeof one) == 0;
-    return (options->block_m_multiple <= 1 || tile->block % options->block_m_multiple == 0) &&
-           (options->block_n_multiple <= 1 || tile->block % options->block_n_multiple == 0);
+    if (options->only != NULL && memcmp(options->only, &one, sizeof one) != 0) return false;
+    return dg_tile_allowed(options, tile->block, tile->block);
 }
 
 /* The fastest tile that the options leave; where they leave none, a call must still be computed. */
