@@ -53,7 +53,8 @@ static dg_status_t prepare_k_grouped(
 static dg_device_t output_device(const dg_plan_request_t *request) {
     if (request->gemm != NULL) return request->gemm->d.device;
     if (request->m_grouped != NULL) return request->m_grouped->d.device;
-    return request->k_grouped->d.device;
+    return request->k_grouped != NULL ? request->k_grouped->d.device
+                                      : (dg_device_t){DG_DEVICE_NONE, 0};
 }
 
 static dg_status_t find_machine(const dg_call_t *call, const dg_plan_request_t *request,
