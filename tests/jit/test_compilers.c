@@ -74,41 +74,35 @@ static void nvcc_compiles(void **state) {
     skip();
 }
 
-static dg_status_t ask(void) {
-    const dg_specialisation_t spec = some_specialisation(1);
-    dg_cuda_function_t *function = NULL;
-    return dg_jit_function(fake_device(0, 90), &spec, 0, true, &function);
-}
-
 static void meet_old_nvcc(void) {
-    CHECK(ask() == DG_STATUS_UNSUPPORTED);
+    CHECK(ask_for(1) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "12.1, expected 12.9 or later") != NULL);
     CHECK(strstr(dg_last_error(), "pip install nvidia-cuda-nvrtc") != NULL);
 }
 
 static void meet_missing_nvcc(void) {
-    CHECK(ask() == DG_STATUS_UNSUPPORTED);
+    CHECK(ask_for(1) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "/nowhere/nvcc is no program") != NULL);
 }
 
 static void meet_empty_cubin(void) {
-    CHECK(ask() == DG_STATUS_COMPILER);
+    CHECK(ask_for(1) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "empty file") != NULL);
 }
 
 static void meet_spill(void) {
-    CHECK(ask() == DG_STATUS_COMPILER);
+    CHECK(ask_for(1) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "16 bytes spill stores") != NULL);
     CHECK(strstr(dg_last_error(), "DG_JIT_PTXAS_CHECK") != NULL);
 }
 
 static void succeed(void) {
-    CHECK(ask() == DG_STATUS_OK);
+    CHECK(ask_for(1) == DG_STATUS_OK);
 }
 
 /* Sees nothing left behind in TMPDIR. */
 static void leave_no_files(void) {
-    CHECK(ask() == DG_STATUS_OK);
+    CHECK(ask_for(1) == DG_STATUS_OK);
     CHECK(rmdir("scratch") == 0);
 }
 

@@ -152,7 +152,7 @@ def test_one_group_does_not_reach_another(gen, kind, poison):
     run(kind, a, b, out.d, sizes)
     for g in (0, 2, 3):
         check(out.d[g], expected[g], magnitude[g], ERROR[kind])
-    assert torch.isnan(out.d[1]).any()
+    assert not torch.isfinite(out.d[1]).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
