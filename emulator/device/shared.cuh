@@ -18,6 +18,10 @@ DEVICE float ld_shared_f32(uint32_t address) {
     return value;
 }
 
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
+    emu::shared_load(values, address, 8);
+}
+
 DEVICE void ld_shared_x4(uint32_t *values, uint32_t address) {
     emu::shared_load(values, address, 16);
 }
@@ -28,6 +32,11 @@ DEVICE void st_shared_u32(uint32_t address, uint32_t value) {
 
 DEVICE void st_shared_f32(uint32_t address, float value) {
     emu::shared_store(address, &value, 4);
+}
+
+DEVICE void st_shared_x2(uint32_t address, uint32_t low, uint32_t high) {
+    const uint32_t values[2] = {low, high};
+    emu::shared_store(address, values, 8);
 }
 
 DEVICE void st_shared_x4(uint32_t address, const uint32_t *values) {

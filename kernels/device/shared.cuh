@@ -17,6 +17,14 @@ DEVICE float ld_shared_f32(uint32_t address) {
     return value;
 }
 
+/* values: [2], 8 bytes from an 8-byte aligned address */
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(values[0]), "=f"(values[1])
+                 : "r"(address)
+                 : "memory");
+}
+
 /* values: [4], 16 bytes from a 16-byte aligned address */
 DEVICE void ld_shared_x4(uint32_t *values, uint32_t address) {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -31,6 +39,11 @@ DEVICE void st_shared_u32(uint32_t address, uint32_t value) {
 
 DEVICE void st_shared_f32(uint32_t address, float value) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
+
+/* 8 bytes to an 8-byte aligned address */
+DEVICE void st_shared_x2(uint32_t address, uint32_t low, uint32_t high) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high) : "memory");
 }
 
 /* values: [4], 16 bytes to a 16-byte aligned address */

@@ -31,6 +31,7 @@ use_memory(
         tma_load_2d(base + 1024, &map, base, 0, 0);
         tma_load_3d(base + 1024, &map, base, 0, 0, 0);
         tma_load_2d_multicast(base + 1024, &map, base, 0, 0, 3);
+        tma_load_3d_multicast(base + 1024, &map, base, 0, 0, 0, 3);
         bulk_load(base + 1024, out, 16, base);
         tma_store_2d(&map, base + 1024, 0, 0);
         tma_store_3d(&map, base + 1024, 0, 0, 0);
@@ -57,6 +58,7 @@ use_memory(
     ld_shared_x4(v, base + lane * 16);
     st_shared_x4(base + lane * 16, v);
     st_shared_f32(base, ld_shared_f32(base + 4));
+    st_shared_x2(base + 8, v[0], v[1]);
     st_shared_u32(base, ld_shared_u32(base + 8));
     fence_proxy_async();
     fence_proxy_async_global();
@@ -71,6 +73,9 @@ use_memory(
     fence_acq_rel(SCOPE_GPU);
     fence_acq_rel(SCOPE_SYS);
     ld_global_x4(v, out);
+    ld_global_x2(v + 1, out);
+    prefetch_global(out);
+    sum += ld_global_u16(out) + (uint32_t)ld_global_u64(out);
     st_global_x4(out + 4, v);
     st_global_u32(out, sum + ld_global_u32(out) + (uint32_t)clock_cycles());
     st_global_u16(out + 9, (uint16_t)sum);
