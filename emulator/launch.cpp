@@ -59,6 +59,11 @@ static void check_thread_end(const Thread *t) {
     if (reading)
         fail("EXIT", "thread exits with bulk stores not committed or not waited for: shared memory "
                      "may be freed under them");
+    bool copying = false;
+    for (const auto &operation : t->copies_open) copying |= !operation->signalled;
+    for (const auto &group : t->copy_groups)
+        for (const auto &operation : group) copying |= !operation->signalled;
+    if (copying) fail("EXIT", "thread exits with cp.async neither waited for nor signalled");
 }
 
 static void run_thread(void *argument) {

@@ -90,6 +90,23 @@ struct BulkOperation {
     WaitList waiters;
 };
 
+// cp.async, and the arrival of its thread at an mbarrier that some copies are to be followed by
+struct CopyArrival;
+struct CopyOperation {
+    uint32_t offset, bytes; // in shared memory
+    bool done = false,
+         signalled = false; // signalled: an arrival follows, at this clock of its thread
+    Clock signal_clock = 0;
+    std::vector<std::shared_ptr<CopyArrival>> arrivals;
+    WaitList waiters;
+};
+struct CopyArrival {
+    Thread *thread;
+    Mbarrier *barrier;
+    std::vector<std::shared_ptr<CopyOperation>> copies;
+    Clocks released;
+};
+
 struct Thread {
     Fiber fiber;
     Cta *cta = nullptr;
@@ -110,6 +127,9 @@ struct Thread {
 
     std::vector<std::shared_ptr<BulkOperation>> bulk_open;
     std::deque<std::vector<std::shared_ptr<BulkOperation>>> bulk_groups;
+
+    std::vector<std::shared_ptr<CopyOperation>> copies_open;
+    std::deque<std::vector<std::shared_ptr<CopyOperation>>> copy_groups;
 
     Clocks fence_released, unfenced; // relaxed atomics around fence_acq_rel
     bool has_fenced = false;

@@ -133,6 +133,16 @@ Mbarrier &mbarrier_for_copy(Cta *c, uint32_t address, const char *what) {
     return b;
 }
 
+Mbarrier &mbarrier_at(uint32_t address, const char *what) {
+    return find(current->cta, address, what);
+}
+
+void mbarrier_arrive_from(Mbarrier &b, const Clocks &released) {
+    if (config.check_races) b.next.join(released);
+    b.pending--;
+    settle(b);
+}
+
 void mbarrier_complete(
     Mbarrier &b, uint32_t bytes, const Clocks &starter, uint32_t cluster, Clock clock) {
     b.bytes -= static_cast<int32_t>(bytes);

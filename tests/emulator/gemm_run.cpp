@@ -17,20 +17,22 @@ static dg_tensor_map_t map_2d(emu::ElementType type, void *base, int32_t inner, 
     return emu::encode_tensor_map(type, 2, base, extents, strides, box, swizzle);
 }
 
-static dg_sm90_fp8_gemm_block_args_t make_args(
-    const GemmSpecialisation &s, const dg_fp8_gemm_case_t &c, uint16_t *d, emu::Swizzle a_swizzle) {
-    const int cluster_m = s.share == DG_SHARE_B ? 2 : 1, cluster_n = s.share == DG_SHARE_A ? 2 : 1;
+static dg_sm90_fp8_gemm_block_args_t make_args(const emu::Specialisation &s,
+    const dg_fp8_gemm_case_t &c, uint16_t *d, emu::Swizzle a_swizzle) {
+    const int block_m = s.value("BLOCK_M"), block_n = s.value("BLOCK_N");
+    const int store_n = s.value("STORE_N"), share = s.value("SHARE");
+    const int cluster_m = share == DG_SHARE_B ? 2 : 1, cluster_n = share == DG_SHARE_A ? 2 : 1;
     const size_t k_pitch = static_cast<size_t>(c.k_pitch);
     dg_sm90_fp8_gemm_block_args_t args{};
-    args.a = map_2d(
-        emu::ElementType::Byte, c.a, c.k, c.m, k_pitch, 128, s.block_m / cluster_n, a_swizzle);
-    args.b = map_2d(emu::ElementType::Byte, c.b, c.k, c.n, k_pitch, 128, s.block_n / cluster_m,
+    args.a =
+        map_2d(emu::ElementType::Byte, c.a, c.k, c.m, k_pitch, 128, block_m / cluster_n, a_swizzle);
+    args.b = map_2d(emu::ElementType::Byte, c.b, c.k, c.n, k_pitch, 128, block_n / cluster_m,
         emu::Swizzle::B128);
     args.scale_a = map_2d(emu::ElementType::F32, c.scale_a, c.m, c.k_blocks,
-        static_cast<size_t>(c.scale_a_pitch) * 4, s.block_m, 1, emu::Swizzle::None);
-    if (s.store_buffers > 0)
+        static_cast<size_t>(c.scale_a_pitch) * 4, block_m, 1, emu::Swizzle::None);
+    if (s.value("STORE_BUFFERS") > 0)
         args.d = map_2d(emu::ElementType::Bf16, d, c.n, c.m, static_cast<size_t>(c.pitch) * 2,
-            s.store_n, 16, s.store_n == 64 ? emu::Swizzle::B128 : emu::Swizzle::B64);
+            store_n, 16, store_n == 64 ? emu::Swizzle::B128 : emu::Swizzle::B64);
     args.m = c.m;
     args.n = c.n;
     args.d_elements = d;
@@ -38,18 +40,19 @@ static dg_sm90_fp8_gemm_block_args_t make_args(
     args.scale_b = c.scale_b;
     args.scale_b_rows = c.scale_b_rows;
     args.k_blocks = c.k_blocks;
-    args.tiles_m = round_up_quotient(c.m, s.block_m * cluster_m);
-    args.tiles_n = round_up_quotient(c.n, s.block_n * cluster_n);
+    args.tiles_m = round_up_quotient(c.m, block_m * cluster_m);
+    args.tiles_n = round_up_quotient(c.n, block_n * cluster_n);
     args.band = 2;
     return args;
 }
 
-std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool exact,
+std::string run_gemm(const emu::Specialisation &s, const GemmShape &shape, bool exact,
     const emu::Config &config, uint32_t grid, emu::Swizzle a_swizzle) {
     dg_fp8_gemm_case_t c;
     std::string result = "out of memory";
     if (dg_make_fp8_gemm_case(&c, shape.m, shape.n, shape.k, exact, 7)) {
-        if (s.store_buffers == 0) c.pitch = c.n + 3 - c.n % 2; // odd: nothing TMA could store
+        if (s.value("STORE_BUFFERS") == 0)
+            c.pitch = c.n + 3 - c.n % 2; // odd: nothing TMA could store
         emu::register_global(c.a, dg_fp8_gemm_case_a_bytes(&c), true);
         emu::register_global(c.b, dg_fp8_gemm_case_b_bytes(&c), true);
         emu::register_global(c.scale_a, dg_fp8_gemm_case_scale_a_bytes(&c), true);
@@ -57,14 +60,7 @@ std::string run_gemm(const GemmSpecialisation &s, const GemmShape &shape, bool e
         check::Buffer<uint16_t> d(dg_fp8_gemm_case_d_bytes(&c) / 2);
         try {
             const dg_sm90_fp8_gemm_block_args_t args = make_args(s, c, d.data, a_swizzle);
-            emu::Launch launch{};
-            launch.grid = grid;
-            launch.block = static_cast<uint32_t>(s.math_groups) * 128 + 128;
-            launch.cluster = s.share == DG_SHARE_NONE ? 1 : 2;
-            launch.shared_bytes = s.shared_bytes;
-            launch.registers = 65536 / launch.block / 8 * 8;
-            launch.kernel = [&] { s.kernel(args); };
-            emu::launch(config, launch);
+            emu::launch(config, emu::make_launch(s, grid, &args));
             char text[200];
             const double slack = 1.0 / (1 << 20);
             result = dg_check_fp8_gemm_case(&c, d.data, 1, slack, text, sizeof text)

@@ -4,9 +4,9 @@
 // tiles than CTAs, k tails, one to many trips round the ring.
 #include "check.h"
 #include "gemm_run.h"
-#include "gemm_specialisations.h"
 
-static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shape, uint32_t grid) {
+static void run_all_schedules(const char *name, const GemmShape &shape, uint32_t grid) {
+    const emu::Specialisation &s = emu::find_specialisation(name);
     for (const bool exact : {true, false})
         for (emu::Config config : check::schedules()) {
             const std::string wrong = run_gemm(s, shape, exact, config, grid);
@@ -17,50 +17,66 @@ static void run_all_schedules(const GemmSpecialisation &s, const GemmShape &shap
 }
 
 TEST(one_tile_one_block) {
-    run_all_schedules(gemm_plain, {128, 128, 128}, 1);
+    run_all_schedules("block_plain", {128, 128, 128}, 1);
 }
 TEST(fewer_rows_than_a_tile) {
-    run_all_schedules(gemm_plain, {1, 8, 384}, 2);
+    run_all_schedules("block_plain", {1, 8, 384}, 2);
 }
 TEST(ragged_edges) {
-    run_all_schedules(gemm_plain, {200, 232, 640}, 2);
+    run_all_schedules("block_plain", {200, 232, 640}, 2);
 }
 TEST(k_tail) {
-    run_all_schedules(gemm_plain, {130, 136, 400}, 3);
+    run_all_schedules("block_plain", {130, 136, 400}, 3);
 }
 TEST(many_k_blocks) {
-    run_all_schedules(gemm_plain, {64, 128, 34 * 128}, 1);
+    run_all_schedules("block_plain", {64, 128, 34 * 128}, 1);
 }
 TEST(stored_without_tma) {
     for (const GemmShape &shape : {GemmShape{70, 131, 256}, {130, 1, 128}, {5, 384, 128}})
-        run_all_schedules(gemm_direct, shape, 2);
+        run_all_schedules("block_direct", shape, 2);
 }
 // TMA stores whole pieces of 16 bytes: the reason for `direct`.
 TEST(tma_would_store_beyond_ragged_columns) {
-    const std::string wrong = run_gemm(gemm_plain, {70, 131, 256}, true, check::schedules()[0], 2);
+    const std::string wrong = run_gemm(
+        emu::find_specialisation("block_plain"), {70, 131, 256}, true, check::schedules()[0], 2);
     REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
     REQUIRE(wrong.find("350 written outside") != std::string::npos);
 }
 // A map of a with another swizzle than the kernel's descriptors say.
 TEST(bug_operand_map_without_swizzle) {
     for (const emu::Config &config : check::schedules())
-        REQUIRE(
-            !run_gemm(gemm_plain, {200, 232, 640}, true, config, 2, emu::Swizzle::None).empty());
+        REQUIRE(!run_gemm(emu::find_specialisation("block_plain"), {200, 232, 640}, true, config, 2,
+            emu::Swizzle::None)
+                     .empty());
 }
 TEST(bug_operand_map_with_a_narrower_swizzle) {
-    const std::string wrong =
-        run_gemm(gemm_plain, {200, 232, 640}, true, check::schedules()[0], 2, emu::Swizzle::B64);
+    const std::string wrong = run_gemm(emu::find_specialisation("block_plain"), {200, 232, 640},
+        true, check::schedules()[0], 2, emu::Swizzle::B64);
     REQUIRE(wrong.find("exceeds the swizzle span") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {
-    run_all_schedules(gemm_share_a, {300, 384, 512}, 2);
+    run_all_schedules("block_share_a", {300, 384, 512}, 2);
 }
 TEST(shared_a_odd_count) {
-    run_all_schedules(gemm_share_a, {77, 136, 384}, 4);
+    run_all_schedules("block_share_a", {77, 136, 384}, 4);
 }
 TEST(shared_b_narrow_chunks) {
-    run_all_schedules(gemm_share_b, {150, 400, 640}, 4);
+    run_all_schedules("block_share_b", {150, 400, 640}, 4);
 }
 TEST(three_groups_96) {
-    run_all_schedules(gemm_three_groups, {250, 200, 384}, 2);
+    run_all_schedules("block_three_groups", {250, 200, 384}, 2);
+}
+// More tiles than CTAs, ragged edges, one trip round the ring and a bit. One schedule each, since there
+// are many; the tests above run all of them.
+TEST(every_line_of_the_catalogue) {
+    emu::Config config;
+    for (const emu::Specialisation &s : emu::specialisations("sm90_fp8_gemm_block")) {
+        if (strncmp(s.name, s.kernel, strlen(s.kernel)) != 0) continue;
+        const int share = s.value("SHARE");
+        const GemmShape shape = {s.value("BLOCK_M") * (share == DG_SHARE_B ? 2 : 1) + 9,
+            s.value("BLOCK_N") * (share == DG_SHARE_A ? 2 : 1) + 24, s.value("STAGES") * 128 + 144};
+        const std::string wrong = run_gemm(s, shape, true, config, s.cluster);
+        if (!wrong.empty()) throw std::runtime_error(std::string(s.name) + ": " + wrong);
+        config.seed++;
+    }
 }

@@ -5,13 +5,11 @@
 //     emulator_schedules RUNS [FIRST_SEED]
 #include "check.h"
 #include "gemm_run.h"
-#include "gemm_specialisations.h"
 
 #include <random>
 
 int main(int argc, char **argv) {
-    const GemmSpecialisation kernels[] = {
-        gemm_plain, gemm_share_a, gemm_share_b, gemm_three_groups, gemm_direct};
+    const std::vector<emu::Specialisation> kernels = emu::specialisations("sm90_fp8_gemm_block");
     const long runs = argc > 1 ? atol(argv[1]) : 60, first = argc > 2 ? atol(argv[2]) : 1;
     long failed = 0;
     for (long run = first; run < first + runs; run++) {
@@ -19,9 +17,10 @@ int main(int argc, char **argv) {
         const auto draw = [&](int low, int high) {
             return low + static_cast<int>(random() % static_cast<uint64_t>(high - low + 1));
         };
-        const GemmSpecialisation &s = kernels[random() % std::size(kernels)];
-        GemmShape shape = {draw(1, 2 * s.block_m), draw(1, 2 * s.block_n), 16 * draw(1, 32)};
-        if (s.store_buffers > 0) shape.n = (shape.n + 7) / 8 * 8;
+        const emu::Specialisation &s = kernels[random() % std::size(kernels)];
+        GemmShape shape = {
+            draw(1, 2 * s.value("BLOCK_M")), draw(1, 2 * s.value("BLOCK_N")), 16 * draw(1, 32)};
+        if (s.value("STORE_BUFFERS") > 0) shape.n = (shape.n + 7) / 8 * 8;
         emu::Config config;
         config.seed = static_cast<uint64_t>(run);
         config.delay = random() % 4 ? emu::Delay::Random : emu::Delay::Longest;

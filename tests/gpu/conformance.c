@@ -4,6 +4,7 @@
  *
  *     conformance programs.cubin OUT_FOLDER           writes OUT_FOLDER/sm90_primitives.txt
  *     conformance programs.cubin - GOLDEN_FILE        compares with a golden file instead
+ *     conformance programs.cubin - GOLDEN_FILE NAME...    these cases only
  *
  * The file begins with device, driver, date and the digest of the programs. */
 #include "cases.h"
@@ -100,9 +101,18 @@ typedef struct progress {
     int failed;
 } progress_t;
 
+/* names: null-terminated; none means all */
+static bool is_wanted(const conform_case_t *c, char *const *names) {
+    if (!*names) return true;
+    for (; *names; names++)
+        if (strcmp(c->name, *names) == 0) return true;
+    return false;
+}
+
 /* A program that traps takes its CUDA context with it. So cases run in a child, and after a trap
  * another child goes on behind the case that failed. */
-static int run_child(progress_t *progress, const char *cubin, const char *golden, bool compare) {
+static int run_child(
+    progress_t *progress, const char *cubin, const char *golden, bool compare, char *const *names) {
     fflush(stdout);
     const pid_t child = fork();
     int status = 0;
@@ -110,6 +120,7 @@ static int run_child(progress_t *progress, const char *cubin, const char *golden
     if (!gpu_open()) exit(GPU_SKIPPED);
     if (progress->next == 0 && !compare) start_golden(golden);
     for (; progress->next < conform_case_count; progress->next++) {
+        if (!is_wanted(&conform_cases[progress->next], names)) continue;
         progress->failed += !do_case(&conform_cases[progress->next], cubin, golden, compare);
         fflush(stdout);
     }
@@ -135,7 +146,7 @@ static bool note_trap(const conform_case_t *c, const char *golden, bool compare)
 int main(int argc, char **argv) {
     char path[1024];
     if (argc < 3) {
-        printf("usage: conformance PROGRAMS.cubin OUT_FOLDER | - GOLDEN_FILE\n");
+        printf("usage: conformance PROGRAMS.cubin OUT_FOLDER | - GOLDEN_FILE [NAME...]\n");
         return 2;
     }
     const bool compare = argc > 3;
@@ -147,7 +158,7 @@ int main(int argc, char **argv) {
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (progress == MAP_FAILED) return 1;
     while (progress->next < conform_case_count) {
-        const int code = run_child(progress, argv[1], path, compare);
+        const int code = run_child(progress, argv[1], path, compare, argv + (compare ? 4 : argc));
         if (code == GPU_SKIPPED) return GPU_SKIPPED;
         if (progress->next == conform_case_count) break;
         progress->failed += !note_trap(&conform_cases[progress->next++], path, compare);

@@ -104,9 +104,15 @@ void gpu_download(void *data, CUdeviceptr from, size_t bytes) {
 }
 
 CUfunction gpu_load(const char *cubin, const char *kernel, size_t shared_bytes) {
-    CUmodule module;
+    static CUmodule module;
+    static char loaded[1024];
     CUfunction function;
-    CHECK_GPU(gpu.cuModuleLoad_call(&module, cubin));
+    /* The last one is kept: under compute-sanitizer, which rewrites a module as it is loaded, loading
+     * the conformance programs again for each case takes minutes. */
+    if (strcmp(loaded, cubin) != 0) {
+        CHECK_GPU(gpu.cuModuleLoad_call(&module, cubin));
+        snprintf(loaded, sizeof loaded, "%s", cubin);
+    }
     CHECK_GPU(gpu.cuModuleGetFunction_call(&function, module, kernel));
     CHECK_GPU(gpu.cuFuncSetAttribute_call(
         function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared_bytes));

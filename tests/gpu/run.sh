@@ -30,6 +30,15 @@ limited 60 conformance.log "$build/gpu_conformance" "$build/conformance.cubin" "
 if [ -n "$golden" ]; then
     limited 60 golden.log "$build/gpu_conformance" "$build/conformance.cubin" - "$golden"
 fi
+# One program of each kind under compute-sanitizer: barriers of all sorts, multicast into a peer, bulk
+# groups, a warpgroup's products. All of them take longer than a minute there.
+if command -v compute-sanitizer >/dev/null; then
+    limited 120 synccheck.log compute-sanitizer --tool synccheck --target-processes all --error-exitcode 9 \
+        "$build/gpu_conformance" "$build/conformance.cubin" - "${golden:-$out/sm90_primitives.txt}" \
+        barrier_steps load_multicast send_to_peer bulk_round_trip wgmma_e4m3_k128
+else
+    echo "== synccheck: not run, compute-sanitizer is not installed"
+fi
 limited 60 fp8_accumulator.log "$build/gpu_fp8_accumulator" "$build/conformance.cubin"
 limited 150 fp8_gemm_block.log "$build/gpu_fp8_gemm_block" "$build"
 limited 90 fp8_gemm_block_time.log "$build/gpu_fp8_gemm_block" "$build" time

@@ -5,6 +5,7 @@
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/convert.cuh"
+#include "device/copy_async.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
@@ -47,6 +48,12 @@ use_memory(
         mbarrier_arrive(base);
         mbarrier_arrive_peer(base, 1);
     }
+    copy_async<16>(base + 1024, out, 16);
+    copy_async<8>(base + 1024, out, lane);
+    copy_async<4>(base + 1024, out, 0);
+    copy_async_commit();
+    copy_async_wait<1>();
+    copy_async_arrive(base);
     if (!mbarrier_test(base, 0)) mbarrier_wait(base, 0);
     mbarrier_wait_cluster(base, 0);
     mbarrier_invalidate(base);

@@ -1,33 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the C++ sources of the bug test: the kernel's text once for each bug, with the bug in it.
+"""Makes texts of a kernel, each with one bug in it.
 
-    mutate.py count                        how many sources there will be
-    mutate.py OUT_FOLDER KERNEL            writes bug_<name>.cu and bugs_<i>.cpp
+    mutate.py list BUGS_FILE                 prints "name specialisation" of each bug
+    mutate.py write BUGS_FILE SOURCE OUT     writes OUT/<name>.cu for each bug
 
-A search text that does not occur exactly once is an error: a bug that is not in the text would be
-"found" by nothing and never missed."""
+BUGS_FILE has a list BUGS, as fp8_gemm_block_bugs.py explains. SOURCE is inside kernels/; the pieces it
+includes from a folder of kernels are put in their places first, so a bug may be in them. A search text
+that does not occur exactly once is an error: a bug that is not in the text would be found by nothing
+and never missed."""
 import os
+import re
+import runpy
 import sys
 
-from fp8_gemm_block_bugs import BUGS
+KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "kernels")
 
-PER_SOURCE = 6
 
-SOURCE_HEAD = """// SPDX-License-Identifier: MIT
-// Made by tests/emulator/bugs/mutate.py.
-#include "bug_test.h"
-#include "gemm_vocabulary.h"
-"""
-SOURCE_ENTRY = """
-namespace {name} {{
-#include "specialisations/{specialisation}.inc"
-#define KERNEL_TEXT "bug_{name}.cu"
-#include "gemm_specialisation.inc"
-#undef KERNEL_TEXT
-static const RegisterBug registered("{name}", SPECIALISATION({name}));
-}} // namespace {name}
-"""
+def read_with_pieces(name, seen):
+    """The text of a file, with all it includes from kernels/ but vocabulary and arguments."""
+    out = []
+    with open(os.path.join(KERNELS, name), encoding="utf-8") as file:
+        for line in file:
+            match = re.match(r'#\s*include "((?!device/|args/)[^"]+)"', line)
+            if not match:
+                out.append(line if line.strip() != "#pragma once" else "\n")
+            elif match[1] not in seen:
+                seen.add(match[1])
+                out.append(read_with_pieces(match[1], seen))
+    return "".join(out)
 
 
 def mutate(text, name, changes):
@@ -39,27 +40,26 @@ def mutate(text, name, changes):
     return text
 
 
-def source_count():
-    return (len(BUGS) + PER_SOURCE - 1) // PER_SOURCE
-
-
-def write(folder, kernel):
-    text = open(kernel, encoding="utf-8").read()
+def write(bugs, source, folder):
+    text = read_with_pieces(source, set())
     os.makedirs(folder, exist_ok=True)
-    for name, _, changes in BUGS:
-        with open(os.path.join(folder, f"bug_{name}.cu"), "w", encoding="utf-8") as file:
+    for name, _, changes in bugs:
+        with open(os.path.join(folder, f"{name}.cu"), "w", encoding="utf-8") as file:
             file.write(mutate(text, name, changes))
-    for i in range(source_count()):
-        with open(os.path.join(folder, f"bugs_{i}.cpp"), "w", encoding="utf-8") as file:
-            file.write(SOURCE_HEAD)
-            for name, specialisation, _ in BUGS[i * PER_SOURCE:(i + 1) * PER_SOURCE]:
-                file.write(SOURCE_ENTRY.format(name=name, specialisation=specialisation))
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        sys.exit(__doc__)
+    bugs = runpy.run_path(arguments[1])["BUGS"]
+    if arguments[0] == "list":
+        for name, specialisation, _ in bugs:
+            print(name, specialisation)
+    elif arguments[0] == "write" and len(arguments) == 4:
+        write(bugs, arguments[2], arguments[3])
+    else:
+        sys.exit(__doc__)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["count"]:
-        print(source_count())
-    elif len(sys.argv) == 3:
-        write(sys.argv[1], sys.argv[2])
-    else:
-        sys.exit(__doc__)
+    main(sys.argv[1:])

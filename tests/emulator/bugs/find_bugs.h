@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// Every bug of fp8_gemm_block_bugs.py must show, as a fault or as wrong results, under five seeds of
-// five, with exact inputs. Prints what the first seed reported.
-//
-//     emulator_bugs [part of a name]
-#include "bug_test.h"
+// The main function of a program of bugs (dg_emulate_bugs): every specialisation it links has one, and
+// each must show, as a fault or as wrong results, under five seeds of five. Prints what the first seed
+// reported.
+#pragma once
 #include "check.h"
+#include "specialisation.h"
 
-// Several tiles a CTA, several trips round the ring, edges in m and n.
-static GemmShape shape_for(const GemmSpecialisation &s) {
-    if (s.share == DG_SHARE_NONE) return {200, 232, 640};
-    return s.store_buffers == 0 ? GemmShape{130, 131, 256} : GemmShape{300, 520, 512};
-}
+#include <functional>
 
-int main(int argc, char **argv) {
+namespace check {
+
+// run: what was wrong with a run under these settings, "" for nothing. argv[1]: part of a bug's name.
+inline int find_bugs(int argc, char **argv,
+    const std::function<std::string(const emu::Specialisation &, const emu::Config &)> &run) {
     size_t missed = 0, tried = 0;
-    for (const Bug &bug : bugs()) {
+    for (const emu::Specialisation &bug : emu::specialisations()) {
         if (argc > 1 && !strstr(bug.name, argv[1])) continue;
         std::string first;
         size_t found = 0;
         const std::vector<emu::Config> schedules = check::schedules();
         for (const emu::Config &config : schedules) {
-            const std::string wrong = run_gemm(bug.kernel, shape_for(bug.kernel), true, config, 2);
+            const std::string wrong = run(bug, config);
             if (first.empty()) first = wrong;
             found += !wrong.empty();
         }
@@ -35,3 +35,5 @@ int main(int argc, char **argv) {
     printf("%zu of %zu bugs found\n", tried - missed, tried);
     return missed != 0 || tried == 0;
 }
+
+} // namespace check

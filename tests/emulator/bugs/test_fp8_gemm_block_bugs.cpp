@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// The bugs of fp8_gemm_block_bugs.py, with exact inputs.
+//
+//     emulator_fp8_gemm_block_bugs [part of a name]
+#include "find_bugs.h"
+#include "gemm_run.h"
+
+// Several tiles a CTA, several trips round the ring, edges in m and n.
+static GemmShape shape_for(const emu::Specialisation &s) {
+    if (s.value("SHARE") == DG_SHARE_NONE) return {200, 232, 640};
+    return s.value("STORE_BUFFERS") == 0 ? GemmShape{130, 131, 256} : GemmShape{300, 520, 512};
+}
+
+int main(int argc, char **argv) {
+    return check::find_bugs(
+        argc, argv, [](const emu::Specialisation &bug, const emu::Config &config) {
+            return run_gemm(bug, shape_for(bug), true, config, 2);
+        });
+}
