@@ -34,7 +34,8 @@ typedef struct dg_sm90_fp8_gemm_vector_args {
     dg_sm90_output_t out;
     dg_sm90_tiles_t tiles;
     dg_sm90_vector_scale_t scale_a, scale_b;
-    const dg_tensor_map_t *flat_a; /* [group_count] maps of a FLAT operand's groups, [mn, k_g]; NULL: */
+    const dg_tensor_map_t
+        *flat_a; /* [group_count] maps of a FLAT operand's groups, [mn, k_g]; NULL: */
     const dg_tensor_map_t *flat_b; /* not FLAT */
     int64_t reserved[4];
 } dg_sm90_fp8_gemm_vector_args_t;

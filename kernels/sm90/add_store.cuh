@@ -38,11 +38,10 @@ DEVICE uint32_t chunk_at(uint32_t chunk, uint32_t row, uint32_t column) {
 DEVICE void fill_chunk(uint32_t chunk, const float *sums) {
     const uint32_t g = lane_index() / 4, column = lane_index() % 4 * 2;
     UNROLL
-    for (uint32_t q = 0; q < 4; q++)
-        UNROLL
-        for (uint32_t half = 0; half < 2; half++)
-            st_shared_x2(chunk_at(chunk, chunk_row(g, half), q * 8 + column),
-                bits_from_f32(sums[q * 4 + half * 2]), bits_from_f32(sums[q * 4 + half * 2 + 1]));
+    for (uint32_t q = 0; q < 4; q++) UNROLL
+    for (uint32_t half = 0; half < 2; half++)
+        st_shared_x2(chunk_at(chunk, chunk_row(g, half), q * 8 + column),
+            bits_from_f32(sums[q * 4 + half * 2]), bits_from_f32(sums[q * 4 + half * 2 + 1]));
 }
 
 /* Four neighbouring values. values: [4] */
@@ -116,8 +115,8 @@ DEVICE void store_lines(
             for (int j = 0; j < 8; j++) {
                 const int pass = j % 4, right = (i + j / 4) * 32;
                 if (out->c && row + pass * 4 < rows && column + right < columns)
-                    load_four(added[j / 4] + pass * 4,
-                        c + pass * 4 * out->c_pitch + right * OUT_BYTES);
+                    load_four(
+                        added[j / 4] + pass * 4, c + pass * 4 * out->c_pitch + right * OUT_BYTES);
             }
         }
         warp_sync(); /* the chunk before has been read */

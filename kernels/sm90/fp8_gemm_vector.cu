@@ -73,8 +73,8 @@
 static_assert(!A_MN || BLOCK_M % 128 == 0, "tiles of 128 m");
 static_assert(!B_MN || BLOCK_N == 128, "a tile that is turned in place is square");
 static_assert(!A_MN || SHARE != DG_SHARE_A || BLOCK_M == 256, "each CTA loads whole tiles of a");
-static_assert(SHARED_BYTES ==
-                  DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
+static_assert(
+    SHARED_BYTES == DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
@@ -117,7 +117,8 @@ DEVICE int group_end(const args_t *args, const tile_t *tile) {
 
 /* ---- loads ------------------------------------------------------------------------------------ */
 
-DEVICE void load(uint32_t to, const dg_tensor_map_t *map, uint32_t barrier, int x, int y, bool shared) {
+DEVICE void load(
+    uint32_t to, const dg_tensor_map_t *map, uint32_t barrier, int x, int y, bool shared) {
     if (shared)
         tma_load_2d_multicast(to, map, barrier, x, y, 3);
     else
@@ -126,19 +127,22 @@ DEVICE void load(uint32_t to, const dg_tensor_map_t *map, uint32_t barrier, int 
 
 /* Block k .. k + 127 of the tile's rows of a. A shared operand is loaded in halves, one by each CTA,
  * each half into both. */
-DEVICE void load_a(const dg_tensor_map_t *map, const tile_t *tile, place_t p, int k, uint32_t barrier) {
+DEVICE void load_a(
+    const dg_tensor_map_t *map, const tile_t *tile, place_t p, int k, uint32_t barrier) {
     const bool shared = SHARE == DG_SHARE_A;
     const int half = shared ? (int)cluster_rank() : 0;
     if (A_MN) {
         for (int i = half; i < BLOCK_M / 128; i += shared ? 2 : 1)
-            load(a_at(p) + (uint32_t)i * MN_TILE_BYTES, map, barrier, tile->row + i * 128, k, shared);
+            load(a_at(p) + (uint32_t)i * MN_TILE_BYTES, map, barrier, tile->row + i * 128, k,
+                shared);
     } else {
         load(a_at(p) + (uint32_t)half * (A_BYTES / 2), map, barrier, k,
             tile->row + half * (BLOCK_M / 2), shared);
     }
 }
 
-DEVICE void load_b(const dg_tensor_map_t *map, const tile_t *tile, place_t p, int k, uint32_t barrier) {
+DEVICE void load_b(
+    const dg_tensor_map_t *map, const tile_t *tile, place_t p, int k, uint32_t barrier) {
     const bool shared = SHARE == DG_SHARE_B;
     const int half = shared ? (int)cluster_rank() : 0;
     const uint32_t to = b_at(p) + (uint32_t)half * (B_BYTES / 2);
@@ -302,7 +306,8 @@ typedef struct a_block {
 
 /* sub: the sub-tile, of the warpgroup's WARP_ROWS */
 DEVICE void load_a_block(a_block_t *a, place_t p, uint32_t sub, uint32_t first_row) {
-    const uint32_t row = first_row + sub * 64; /* of this warp's 16, or in k-fastest tiles of the 64 */
+    const uint32_t row =
+        first_row + sub * 64; /* of this warp's 16, or in k-fastest tiles of the 64 */
     if (A_MN) {
         const uint32_t at = a_at(p) + row / 128 * MN_TILE_BYTES + mn_fragment_at(row % 128 / 16);
         UNROLL
@@ -320,7 +325,8 @@ DEVICE void start_products(float *products, a_block_t *a, uint32_t b) {
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
 #if A_MN
-        WGMMA(e4m3_rs, BLOCK_N, products, a->fragment[i], descriptor_from_low_k128(b + i * 2), i > 0);
+        WGMMA(
+            e4m3_rs, BLOCK_N, products, a->fragment[i], descriptor_from_low_k128(b + i * 2), i > 0);
 #else
         WGMMA(e4m3, BLOCK_N, products, descriptor_from_low_k128(a->descriptor + i * 2),
             descriptor_from_low_k128(b + i * 2), i > 0);
@@ -358,8 +364,7 @@ DEVICE void promote(float *sums, const float *products, float upper, float lower
 
 /* All k blocks of a tile. Between "my products are done" and "my next products are issued"
  * stand the promotion and the next fragments of A, whose loads hide in the middle of it. */
-DEVICE void multiply_tile(
-    float (*sums)[BLOCK_N / 2], int k_blocks, place_t *place) {
+DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *place) {
     const uint32_t lane = lane_index(), warp = warp_index();
     const uint32_t group_row = warp / 4 * 64 * WARP_ROWS, warp_row = group_row + warp % 4 * 16;
     const uint32_t a_row = A_MN ? warp_row : group_row;

@@ -29,8 +29,8 @@ typedef struct tile {
     int row, column;   /* first of d */
     int rows, columns; /* how many the tile may write; nothing if one of them is not positive */
     int group;         /* matrix of b; negative: none, the tile becomes zero and k_blocks is 0 */
-    int k_blocks;      /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
-    int slab;          /* matrix of d, and of a if it has several */
+    int k_blocks; /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
+    int slab;     /* matrix of d, and of a if it has several */
 } tile_t;
 
 typedef struct walk {
@@ -114,7 +114,8 @@ DEVICE uint32_t tile_empty_barrier(tile_place_t p) {
     return tile_full_barrier(p) + TILE_SLOTS * 8;
 }
 DEVICE tile_place_t next_tile_place(tile_place_t p) {
-    return p.slot + 1 == TILE_SLOTS ? tile_place_t{0, p.parity ^ 1} : tile_place_t{p.slot + 1, p.parity};
+    return p.slot + 1 == TILE_SLOTS ? tile_place_t{0, p.parity ^ 1}
+                                    : tile_place_t{p.slot + 1, p.parity};
 }
 
 /* readers: warps that take tiles. By one thread, before its fence_mbarrier_init. */
