@@ -55,7 +55,7 @@ struct WarpExchange {
     WaitList waiters;
 };
 
-enum class OperandType : uint8_t { E4M3, BF16, TF32 };
+enum class OperandType : uint8_t { E4M3, BF16, F16, TF32 };
 
 // The accumulator tile of one warpgroup while products are in flight. The registers of its threads
 // hold a poison meanwhile.

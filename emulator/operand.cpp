@@ -13,7 +13,7 @@
 namespace emu {
 
 uint32_t k_of(OperandType type) {
-    return type == OperandType::E4M3 ? 32 : type == OperandType::BF16 ? 16 : 8;
+    return type == OperandType::E4M3 ? 32 : type == OperandType::TF32 ? 8 : 16;
 }
 
 Operand decode_operand(uint64_t d, OperandType type, bool mn_major) {
@@ -85,6 +85,11 @@ uint32_t operand_decode_register(OperandType type, uint32_t bits, float *out) {
     if (type == OperandType::BF16) {
         out[0] = f32_from_bf16(static_cast<uint16_t>(bits));
         out[1] = f32_from_bf16(static_cast<uint16_t>(bits >> 16));
+        return 2;
+    }
+    if (type == OperandType::F16) {
+        out[0] = f32_from_f16(static_cast<uint16_t>(bits));
+        out[1] = f32_from_f16(static_cast<uint16_t>(bits >> 16));
         return 2;
     }
     float value;

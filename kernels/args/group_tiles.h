@@ -23,7 +23,7 @@
 #define DG_FORM_MASKED 6
 
 /* Group values where they lie: a vector of int32 or int64. */
-typedef struct dg_group_values {
+typedef struct dg_group_source {
     const void *data;
     int64_t stride;    /* elements from one value to the next */
     int64_t count;     /* groups; INDEX, BLOCK_INDEX: rows */
@@ -32,7 +32,7 @@ typedef struct dg_group_values {
     int32_t wide;      /* 1: int64, 0: int32 */
     int32_t alignment; /* PSUM, BLOCK_INDEX */
     int32_t groups;    /* INDEX, BLOCK_INDEX: indices are below this; else count */
-} dg_group_values_t;
+} dg_group_source_t;
 
 /* ---- kernels/any/group_tiles.cu, "any_group_tiles": rows of d into tiles of at most block_rows.
  *
@@ -56,7 +56,7 @@ typedef struct dg_group_tiles {
 #define DG_GROUP_TILES(header) ((const dg_group_tile_t *)((header) + 1))
 
 typedef struct dg_any_group_tiles_args {
-    dg_group_values_t values;
+    dg_group_source_t values;
     dg_group_tiles_t *tiles; /* has room for dg_group_tile_bound() of plan/group_stages.h */
     int32_t block_rows;      /* height of a tile; 0 is not allowed */
     int32_t zero_padding;    /* PSUM: clear the rows between a group's end and its aligned end */
@@ -86,10 +86,13 @@ typedef struct dg_k_segment_side {
 } dg_k_segment_side_t;
 
 typedef struct dg_any_k_segments_args {
-    dg_group_values_t values; /* SIZES, OFFSETS or PSUM */
+    dg_group_source_t values; /* SIZES, OFFSETS or PSUM */
     dg_k_segment_side_t a, b;
     dg_k_segment_t *segments; /* [groups] */
 } dg_any_k_segments_args_t;
+
+/* Dynamic shared memory of group_tiles and k_segments: a number of each warp. */
+#define DG_GROUP_SCAN_SHARED_BYTES(threads) ((threads) / 32 * 8)
 
 /* ---- kernels/any/upload.cu, "any_upload": a few numbers of the host (group sizes that are only
  * there, addresses of listed outputs) into workspace, as kernel parameters: captured graphs keep

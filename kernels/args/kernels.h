@@ -7,7 +7,10 @@
 #ifndef DG_FIELDS
 #    define DG_FIELDS(...) __VA_ARGS__
 #endif
-DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("FAMILY"))
+DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("BLOCK_M", "BLOCK_N", "WIDE"))
+DG_KERNEL(ANY_GROUP_TILES, "any_group_tiles", "any/group_tiles.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_K_SEGMENTS, "any_k_segments", "any/k_segments.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_UPLOAD, "any_upload", "any/upload.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_BUFFERS",
         "UNROLL_K"))

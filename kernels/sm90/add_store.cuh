@@ -63,10 +63,11 @@ DEVICE void load_four(float *values, const uint8_t *from) {
 DEVICE void store_four(uint8_t *to, const float *values) {
     const uint32_t bits[4] = {bits_from_f32(values[0]), bits_from_f32(values[1]),
         bits_from_f32(values[2]), bits_from_f32(values[3])};
+    const uint32_t packed[2] = {pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3])};
     if (OUT_F32)
         st_global_x4(to, bits);
     else
-        st_global_x2(to, pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3]));
+        st_global_x2(to, packed);
 }
 
 DEVICE float load_one(const uint8_t *from) {

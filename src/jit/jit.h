@@ -9,7 +9,10 @@
 #include "cuda/device.h"
 
 /* The loaded kernel of `specialisation` on `device`. Warm: one look-up, no lock. may_compile false
- * (the stream captures): NOT_COMPILED if it would have to be compiled now. */
+ * (the stream captures): NOT_COMPILED if it would have to be compiled now; what is embedded or
+ * cached is loaded. A failure is not remembered: the next call tries again.
+ * Errors: UNSUPPORTED (the kernel is for another GPU, or there is no compiler), COMPILER with the
+ * compiler's log, DRIVER, OUT_OF_MEMORY, NOT_COMPILED. */
 dg_status_t dg_jit_function(dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
     uint32_t shared_bytes, bool may_compile, dg_cuda_function_t **function);
 
