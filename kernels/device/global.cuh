@@ -15,6 +15,18 @@ DEVICE uint32_t ld_global_u32(const void *address) {
     return value;
 }
 
+DEVICE uint16_t ld_global_u16(const void *address) {
+    uint16_t value;
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
+    return value;
+}
+
+DEVICE uint64_t ld_global_u64(const void *address) {
+    uint64_t value;
+    asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
 DEVICE float ld_global_f32(const float *address) {
     float value;
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(address) : "memory");
@@ -29,18 +41,6 @@ DEVICE float ld_constant_f32(const float *address) {
 DEVICE uint32_t ld_global_u8(const void *address) {
     uint32_t value;
     asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-    return value;
-}
-
-DEVICE uint32_t ld_global_u16(const void *address) {
-    uint16_t value;
-    asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
-    return value;
-}
-
-DEVICE uint64_t ld_global_u64(const void *address) {
-    uint64_t value;
-    asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
     return value;
 }
 
@@ -88,6 +88,11 @@ DEVICE void st_global_x4(void *address, const uint32_t *values) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(values[0]),
                  "r"(values[1]), "r"(values[2]), "r"(values[3])
                  : "memory");
+}
+
+/* Brings the line of an address into the L2 cache. */
+DEVICE void prefetch_global(const void *address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
 }
 
 #define LOAD_FLAG(words)                                                                           \

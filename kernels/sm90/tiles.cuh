@@ -3,9 +3,9 @@
  * Which tile comes next: the schedule of a Hopper GEMM. Included by its kernels, which define
  * SCHEDULE (DG_SCHEDULE_*, args/sm90.h) and AT_TILES, TILE_RING_BYTES of shared memory.
  *
- * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]; a tile that is
- * the sum over the groups has the k blocks of all, in their order. Group lists are written by kernels
- * in front of this one, so begin_walk comes after dependency_wait.
+ * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]; a tile that
+ * is the sum over the groups has the k blocks of all, in their order. Group lists are written by
+ * kernels in front of this one, so begin_walk comes after dependency_wait.
  *
  * Warps that load find tiles by themselves: a walk over units, the same in both CTAs of a cluster,
  * so that a pair never spans two groups and every role counts the same k blocks. One of them, one
