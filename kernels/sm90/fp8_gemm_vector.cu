@@ -59,11 +59,11 @@
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
 #define AT_SCALES (AT_CHUNKS + MATH_WARPS * STORE_CHUNK_BYTES)
-#define AT_FULL (AT_SCALES + 2 * STAGES * SCALE_BYTES)
+#define AT_TILES (AT_SCALES + 2 * STAGES * SCALE_BYTES)
+#define AT_FULL (AT_TILES + TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define AT_LOADED (AT_EMPTY + STAGES * 8)
-#define AT_TILES (AT_LOADED + STAGES * 8)
-#define SHARED_BYTES (AT_TILES + TILE_RING_BYTES)
+#define SHARED_BYTES (AT_LOADED + STAGES * 8)
 
 #include "sm90/add_store.cuh"
 #include "sm90/mn_major.cuh"
@@ -111,8 +111,8 @@ DEVICE k_range_t find_k_range(const args_t *args, int group) {
 
 /* Behind the last group of a tile. */
 DEVICE int group_end(const args_t *args, const tile_t *tile) {
-    return args->tiles.slabs || SCHEDULE == DG_SCHEDULE_DENSE ? tile->group + 1
-                                                              : args->tiles.group_count;
+    return SCHEDULE == DG_SCHEDULE_K_GROUPED && args->tiles.sum ? args->tiles.group_count
+                                                                : tile->group + 1;
 }
 
 /* ---- loads ------------------------------------------------------------------------------------ */
@@ -305,13 +305,15 @@ typedef struct a_block {
 } a_block_t;
 
 /* sub: the sub-tile, of the warpgroup's WARP_ROWS */
-DEVICE void load_a_block(a_block_t *a, place_t p, uint32_t sub, uint32_t first_row) {
+DEVICE void load_a_block(a_block_t *a, place_t p, uint32_t sub, uint32_t first_row, uint32_t lane) {
     const uint32_t row =
         first_row + sub * 64; /* of this warp's 16, or in k-fastest tiles of the 64 */
     if (A_MN) {
-        const uint32_t at = a_at(p) + row / 128 * MN_TILE_BYTES + mn_fragment_at(row % 128 / 16);
+        const uint32_t at =
+            a_at(p) + row / 128 * MN_TILE_BYTES + mn_fragment_at(lane, row % 128 / 16);
         UNROLL
-        for (uint32_t i = 0; i < 4; i++) load_mn_fragment(a->fragment[i], at + i * MN_SLAB_BYTES);
+        for (uint32_t i = 0; i < 4; i++)
+            load_mn_fragment(a->fragment[i], lane, at + i * MN_SLAB_BYTES);
     } else {
         a->descriptor = descriptor_low_k128(a_at(p)) + row * (128 / 16);
     }
@@ -365,7 +367,9 @@ DEVICE void promote(float *sums, const float *products, float upper, float lower
 /* All k blocks of a tile. Between "my products are done" and "my next products are issued"
  * stand the promotion and the next fragments of A, whose loads hide in the middle of it. */
 DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *place) {
-    const uint32_t lane = lane_index(), warp = warp_index();
+    uint32_t lane = lane_index();
+    pin_u32(lane); /* addresses made from it are made for each tile: stores need the registers */
+    const uint32_t warp = warp_index();
     const uint32_t group_row = warp / 4 * 64 * WARP_ROWS, warp_row = group_row + warp % 4 * 16;
     const uint32_t a_row = A_MN ? warp_row : group_row;
     const uint32_t my_row = (warp_row + chunk_row(lane / 4, 0)) * 4, my_column = lane % 4 * 8;
@@ -374,7 +378,7 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
     place_t p = *place;
     a_block_t a;
     wait_full(p);
-    load_a_block(&a, p, 0, a_row);
+    load_a_block(&a, p, 0, a_row, lane);
     UNROLL_BY(UNROLL_K)
     for (int k = 0; k < k_blocks; k++) {
         const place_t next = next_place(p);
@@ -393,9 +397,9 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
             promote(sums[j], products, upper, lower, columns, 0, BLOCK_N / 16);
             if (!ready) wait_full(next);
             if (j < WARP_ROWS - 1)
-                load_a_block(&a, p, j + 1, a_row);
+                load_a_block(&a, p, j + 1, a_row, lane);
             else if (k < k_blocks - 1)
-                load_a_block(&a, next, 0, a_row);
+                load_a_block(&a, next, 0, a_row, lane);
             promote(sums[j], products, upper, lower, columns, BLOCK_N / 16, BLOCK_N / 8);
         }
         p = next;
@@ -407,11 +411,12 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
 DEVICE void multiply(const args_t *args) {
     const uint32_t warp = warp_index();
     const uint32_t warp_row = warp / 4 * 64 * WARP_ROWS + warp % 4 * 16;
-    tile_place_t taken = {0, 0};
     place_t p = {0, 0};
     float sums[WARP_ROWS][BLOCK_N / 2];
 
-    for (;; taken = next_tile_place(taken)) {
+    /* Counted, since a place would occupy one more register than there is. */
+    for (uint32_t count = 0;; count++) {
+        const tile_place_t taken = {count % TILE_SLOTS, count / TILE_SLOTS & 1};
         const int k_blocks = wait_tile(taken);
         if (k_blocks < 0) break;
         UNROLL

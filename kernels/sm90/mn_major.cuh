@@ -30,44 +30,47 @@ DEVICE uint32_t mn_offset(uint32_t row, uint32_t column) {
 
 /* The k row, of 32, whose address this lane gives to ldmatrix: lane 8q + r serves row r of matrix
  * q; matrices 0, 1 make k 0..15, 2, 3 make k 16..31. */
-DEVICE uint32_t mn_k_row(void) {
-    const uint32_t q = lane_index() >> 3, r = lane_index() & 7;
+DEVICE uint32_t mn_k_row(uint32_t lane) {
+    const uint32_t q = lane >> 3, r = lane & 7;
     return 16 * (q >> 1) + 4 * (r >> 1) + 2 * ((q & 1) ^ (r >> 2)) + (r & 1);
 }
 
 /* From two matrices of such pairs, four neighbouring k of the even and of the odd mn. */
-DEVICE uint32_t mn_even(uint32_t first, uint32_t second) {
-    return permute_bytes(first, second, (lane_index() & 2) == 0 ? 0x6420 : 0x2064);
+DEVICE uint32_t mn_even(uint32_t lane, uint32_t first, uint32_t second) {
+    return permute_bytes(first, second, (lane & 2) == 0 ? 0x6420 : 0x2064);
 }
-DEVICE uint32_t mn_odd(uint32_t first, uint32_t second) {
-    return permute_bytes(first, second, (lane_index() & 2) == 0 ? 0x7531 : 0x3175);
+DEVICE uint32_t mn_odd(uint32_t lane, uint32_t first, uint32_t second) {
+    return permute_bytes(first, second, (lane & 2) == 0 ? 0x7531 : 0x3175);
 }
 
 /* This lane's part of the address of 16 mn, column `column` of a tile: the tile's own address is to
  * be added, and MN_SLAB_BYTES for each 32 k. */
-DEVICE uint32_t mn_fragment_at(uint32_t column) {
-    return mn_offset(mn_k_row(), column);
+DEVICE uint32_t mn_fragment_at(uint32_t lane, uint32_t column) {
+    return mn_offset(mn_k_row(lane), column);
 }
 
 /* wgmma's fragment of A for 16 mn and 32 k. fragment: [4] */
-DEVICE void load_mn_fragment(uint32_t *fragment, uint32_t address) {
+DEVICE void load_mn_fragment(uint32_t *fragment, uint32_t lane, uint32_t address) {
     uint32_t pairs[4];
     ldmatrix_x4_trans(pairs, address);
-    fragment[0] = mn_even(pairs[0], pairs[1]);
-    fragment[1] = mn_odd(pairs[0], pairs[1]);
-    fragment[2] = mn_even(pairs[2], pairs[3]);
-    fragment[3] = mn_odd(pairs[2], pairs[3]);
+    fragment[0] = mn_even(lane, pairs[0], pairs[1]);
+    fragment[1] = mn_odd(lane, pairs[0], pairs[1]);
+    fragment[2] = mn_even(lane, pairs[2], pairs[3]);
+    fragment[3] = mn_odd(lane, pairs[2], pairs[3]);
 }
 
 /* The 32 x 32 block (i: 32 k, j: 32 mn) of a tile, turned. block: [8] */
 DEVICE void load_mn_block(uint32_t *block, uint32_t tile, uint32_t i, uint32_t j) {
-    const bool upper = lane_index() >= 16; /* rows 4..7 of what stmatrix will write */
+    const uint32_t lane = lane_index();
+    const bool upper = lane >= 16; /* rows 4..7 of what stmatrix will write */
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         uint32_t *b = block + half * 4, pairs[4];
-        ldmatrix_x4_trans(pairs, tile + mn_offset(i * 32 + mn_k_row(), j * 2 + half));
-        const uint32_t even = mn_even(pairs[0], pairs[1]), odd = mn_odd(pairs[0], pairs[1]);
-        const uint32_t even2 = mn_even(pairs[2], pairs[3]), odd2 = mn_odd(pairs[2], pairs[3]);
+        ldmatrix_x4_trans(pairs, tile + mn_offset(i * 32 + mn_k_row(lane), j * 2 + half));
+        const uint32_t even = mn_even(lane, pairs[0], pairs[1]),
+                       odd = mn_odd(lane, pairs[0], pairs[1]);
+        const uint32_t even2 = mn_even(lane, pairs[2], pairs[3]),
+                       odd2 = mn_odd(lane, pairs[2], pairs[3]);
         b[0] = upper ? odd : even;
         b[1] = upper ? even : odd;
         b[2] = upper ? odd2 : even2;

@@ -48,8 +48,8 @@ DEVICE walk_t begin_walk(const dg_sm90_tiles_t *tiles) {
     if (SCHEDULE == DG_SCHEDULE_M_GROUPED)
         units = (int)ld_global_u64(&tiles->row_tiles->count) * tiles->tiles_n;
     int k_blocks = 0;
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && tiles->slabs) units *= tiles->group_count;
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->slabs)
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) units *= tiles->group_count;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && tiles->sum)
         for (int g = 0; g < tiles->group_count; g++) k_blocks += count_k_blocks(tiles, g);
     return {(int)block_index() / CLUSTER, units, k_blocks};
 }
@@ -71,7 +71,7 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
     const int per_group = tiles->tiles_m * tiles->tiles_n;
     int m, n, unit = walk->unit, tiles_m = tiles->tiles_m;
     *tile = {};
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && tiles->slabs) {
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) {
         tile->group = tile->slab = unit / per_group;
         unit -= tile->group * per_group;
     }
@@ -94,7 +94,7 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
             tile->slab = tile->group;
     }
     if (SCHEDULE == DG_SCHEDULE_K_GROUPED)
-        tile->k_blocks = tiles->slabs ? count_k_blocks(tiles, tile->group) : walk->k_blocks;
+        tile->k_blocks = tiles->sum ? walk->k_blocks : count_k_blocks(tiles, tile->group);
     walk->unit += (int)block_count() / CLUSTER;
     return true;
 }

@@ -77,7 +77,7 @@ static void run_case(const emu::Specialisation &s, const dg_vector_case_t &c,
     args.tiles.tiles_n = round_up_quotient(c.shape.n, block_n * (share == DG_SHARE_A ? 2 : 1));
     args.tiles.band = 2;
     args.tiles.group_count = c.shape.group_count;
-    args.tiles.slabs = !c.shape.sum;
+    args.tiles.sum = c.shape.sum;
     args.tiles.segments = segments.data;
     args.tiles.k_blocks = round_up_quotient(c.shape.sizes[0], 128);
     for (int32_t g = 0; g < c.shape.group_count; g++)
