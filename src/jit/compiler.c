@@ -5,6 +5,7 @@
 #include "jit/compiler.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,22 +16,29 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static dg_compiler_t found;
-static char why_no_nvrtc[256], why_no_nvcc[256];
+static char why_none[512];
 
 static void look(void) {
     const dg_compiler_choice_t choice = dg_jit_options()->compiler;
-    if (choice != DG_COMPILER_NVCC && dg_find_nvrtc(&found, why_no_nvrtc, sizeof why_no_nvrtc))
-        return;
-    if (choice != DG_COMPILER_NVRTC) dg_find_nvcc(&found, why_no_nvcc, sizeof why_no_nvcc);
+    char nvrtc[240] = "", nvcc[240] = "";
+    if (choice != DG_COMPILER_NVCC && dg_find_nvrtc(&found, nvrtc, sizeof nvrtc)) return;
+    if (choice != DG_COMPILER_NVRTC && dg_find_nvcc(&found, nvcc, sizeof nvcc)) return;
+    const bool both = nvrtc[0] != '\0' && nvcc[0] != '\0';
+    snprintf(why_none, sizeof why_none, "%s%s%s", nvrtc, both ? "; " : "", nvcc);
+}
+
+const char *dg_look_for_compiler(const dg_compiler_t **compiler) {
+    pthread_once(&once, look);
+    *compiler = found.compile != NULL ? &found : NULL;
+    return why_none;
 }
 
 dg_status_t dg_find_compiler(const dg_compiler_t **compiler) {
-    pthread_once(&once, look);
-    DG_REQUIRE(found.compile != NULL, DG_STATUS_UNSUPPORTED, "", "",
-        "no run-time compiler: %s%s%s; pip install nvidia-cuda-nvrtc or name one in DG_NVRTC or "
+    const char *reason = dg_look_for_compiler(compiler);
+    DG_REQUIRE(*compiler != NULL, DG_STATUS_UNSUPPORTED, "", "",
+        "no run-time compiler: %s; pip install nvidia-cuda-nvrtc, or name one in DG_NVRTC or "
         "DG_JIT_NVCC_COMPILER",
-        why_no_nvrtc, why_no_nvrtc[0] != '\0' && why_no_nvcc[0] != '\0' ? "; " : "", why_no_nvcc);
-    *compiler = &found;
+        reason);
     return DG_STATUS_OK;
 }
 

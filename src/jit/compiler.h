@@ -24,6 +24,9 @@ typedef struct dg_compiler_t {
  * what was looked at and what to install. */
 dg_status_t dg_find_compiler(const dg_compiler_t **compiler);
 
+/* The same without an error: "" and the compiler, or why there is none (static) and NULL. */
+const char *dg_look_for_compiler(const dg_compiler_t **compiler);
+
 /* Compiles; COMPILER with the compiler's own words if that fails, or if the kernel spills and
  * DG_JIT_PTXAS_CHECK is set. */
 dg_status_t dg_compile_program(

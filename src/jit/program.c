@@ -35,15 +35,15 @@ dg_status_t dg_describe_program(
     *program = (dg_program_t){.specialisation = *specialisation, .architecture = architecture};
     program->kernel = dg_find_kernel(specialisation->kernel);
     const dg_kernel_t *kernel = program->kernel;
+    format_target(architecture, program->target);
+    snprintf(program->symbol, sizeof program->symbol, "dg_%s", kernel->name);
+    dg_format_specialisation(specialisation, program->name, sizeof program->name);
     DG_REQUIRE(kernel->architecture == 0 || kernel->architecture == architecture,
         DG_STATUS_UNSUPPORTED, "", "",
         "kernel %s is for architecture %d, the device has %d; use another device, or CPU tensors",
         kernel->name, kernel->architecture, architecture);
     DG_REQUIRE(dg_kernel_texts[specialisation->kernel].bytes > 0, DG_STATUS_UNSUPPORTED, "", "",
         "this build lacks kernel %s; rebuild with kernels/%s", kernel->name, kernel->source);
-    format_target(architecture, program->target);
-    snprintf(program->symbol, sizeof program->symbol, "dg_%s", kernel->name);
-    dg_format_specialisation(specialisation, program->name, sizeof program->name);
     make_key(program);
     return DG_STATUS_OK;
 }

@@ -21,7 +21,8 @@ typedef struct dg_program_t {
     char key[65];                      /* digest of text, macros, target and options */
 } dg_program_t;
 
-/* UNSUPPORTED if the kernel is for another architecture, or this build lacks its text. */
+/* UNSUPPORTED if the kernel is for another architecture, or this build lacks its text; the names are
+ * there even so. */
 dg_status_t dg_describe_program(
     const dg_specialisation_t *specialisation, int32_t architecture, dg_program_t *program);
 

@@ -161,7 +161,10 @@ static dg_status_t prepare_once(dg_cuda_device_t *device, _Atomic(entry_t *) *bu
         pending_t mine = {device, specialisation, all_pending};
         all_pending = &mine;
         pthread_mutex_unlock(&lock);
+        dg_kept_error_t before;
+        dg_keep_error(&before);
         status = prepare(device, specialisation, shared_bytes, may_compile, function);
+        if (status == DG_STATUS_OK) dg_restore_error(&before);
         pthread_mutex_lock(&lock);
         if (status == DG_STATUS_OK)
             status = add_entry(bucket, specialisation, shared_bytes, *function);

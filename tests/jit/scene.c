@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jit/text.h"
+#include "fake_device.h"
+#include "jit/jit.h"
 
 extern char **environ;
 
@@ -59,23 +60,29 @@ static void clear_environment(void) {
     }
 }
 
-bool in_child(void (*body)(void), const char *const *variables) {
+pid_t start_child(void (*body)(void), const char *const *variables) {
     scene_folder();
     fflush(NULL);
     const pid_t child = fork();
-    if (child == 0) {
-        alarm(120);
-        clear_environment();
-        setenv("HOME", folder, 1);
-        for (; *variables != NULL; variables++) putenv(strdup(*variables));
-        if (chdir(folder) != 0) _exit(3);
-        body();
-        fflush(NULL);
-        _exit(0);
-    }
+    if (child != 0) return child;
+    alarm(120);
+    clear_environment();
+    setenv("HOME", folder, 1);
+    for (; *variables != NULL; variables++) putenv(strdup(*variables));
+    if (chdir(folder) != 0) _exit(3);
+    body();
+    fflush(NULL);
+    _exit(0);
+}
+
+bool child_succeeds(pid_t child) {
     int state = 0;
     waitpid(child, &state, 0);
     return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+bool in_child(void (*body)(void), const char *const *variables) {
+    return child_succeeds(start_child(body, variables));
 }
 
 void check_failed(const char *file, int line, const char *condition) {
@@ -94,6 +101,12 @@ int compilations(void) {
     for (int c = fgetc(file); c != EOF; c = fgetc(file)) lines += c == '\n';
     fclose(file);
     return lines;
+}
+
+dg_status_t ask_for(int32_t number) {
+    const dg_specialisation_t specialisation = some_specialisation(number);
+    dg_cuda_function_t *function = NULL;
+    return dg_jit_function(fake_device(0, 90), &specialisation, 0, true, &function);
 }
 
 dg_specialisation_t some_specialisation(int32_t number) {

@@ -7,6 +7,7 @@
 #define SCENE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "plan/kernel.h"
 
@@ -15,6 +16,10 @@
  * that begins with DG_ or CUDA_ is left. False if it exits with another status than 0, is killed, or
  * takes longer than 120 s. */
 bool in_child(void (*body)(void), const char *const *variables);
+
+/* Starts such a child, to be waited for with child_succeeds(). */
+pid_t start_child(void (*body)(void), const char *const *variables);
+bool child_succeeds(pid_t child);
 
 /* In the child: leaves it with a message unless `condition` holds. */
 #define CHECK(condition)                                                                           \
@@ -32,6 +37,9 @@ void clear_scene(void);
 
 /* How often the fake compiler compiled in this scene. */
 int compilations(void);
+
+/* The child, or the test, asks for some_specialisation(number) on a fake GPU. */
+dg_status_t ask_for(int32_t number);
 
 /* A specialisation that no catalogue has; `number` tells them apart. */
 dg_specialisation_t some_specialisation(int32_t number);

@@ -28,7 +28,7 @@ static dg_specialisation_t small_kernel(int32_t block_n) {
         const char *name;
         int32_t value;
     } values[] = {{"BLOCK_M", 64}, {"STAGES", 6}, {"MATH_GROUPS", 1}, {"SHARE", 0}, {"STORE_N", 32},
-        {"STORE_BUFFERS", 2}, {"UNROLL_K", 1}};
+        {"STORE_ROWS", 16}, {"STORE_BUFFERS", 2}, {"UNROLL_K", 1}};
     dg_specialisation_t spec = {.kernel = DG_KERNEL_SM90_FP8_GEMM_BLOCK};
     const dg_kernel_t *kernel = dg_find_kernel(spec.kernel);
     for (int32_t i = 0; i < kernel->field_count; i++) {
@@ -74,41 +74,35 @@ static void nvcc_compiles(void **state) {
     skip();
 }
 
-static dg_status_t ask(void) {
-    const dg_specialisation_t spec = some_specialisation(1);
-    dg_cuda_function_t *function = NULL;
-    return dg_jit_function(fake_device(0, 90), &spec, 0, true, &function);
-}
-
 static void meet_old_nvcc(void) {
-    CHECK(ask() == DG_STATUS_UNSUPPORTED);
+    CHECK(ask_for(1) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "12.1, expected 12.9 or later") != NULL);
     CHECK(strstr(dg_last_error(), "pip install nvidia-cuda-nvrtc") != NULL);
 }
 
 static void meet_missing_nvcc(void) {
-    CHECK(ask() == DG_STATUS_UNSUPPORTED);
+    CHECK(ask_for(1) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "/nowhere/nvcc is no program") != NULL);
 }
 
 static void meet_empty_cubin(void) {
-    CHECK(ask() == DG_STATUS_COMPILER);
+    CHECK(ask_for(1) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "empty file") != NULL);
 }
 
 static void meet_spill(void) {
-    CHECK(ask() == DG_STATUS_COMPILER);
+    CHECK(ask_for(1) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "16 bytes spill stores") != NULL);
     CHECK(strstr(dg_last_error(), "DG_JIT_PTXAS_CHECK") != NULL);
 }
 
 static void succeed(void) {
-    CHECK(ask() == DG_STATUS_OK);
+    CHECK(ask_for(1) == DG_STATUS_OK);
 }
 
 /* Sees nothing left behind in TMPDIR. */
 static void leave_no_files(void) {
-    CHECK(ask() == DG_STATUS_OK);
+    CHECK(ask_for(1) == DG_STATUS_OK);
     CHECK(rmdir("scratch") == 0);
 }
 
