@@ -47,6 +47,8 @@ use_memory(
         st_peer_u32(peer_address(base + 2048, 1), ld_peer_u32(peer_address(base + 2048, 1)));
         mbarrier_arrive(base);
         mbarrier_arrive_peer(base, 1);
+        mbarrier_arrive_peer_release(base, 1);
+        ld_peer_x4(v, peer_address(base + 2048, 1));
     }
     copy_async<16>(base + 1024, out, 16);
     copy_async<8>(base + 1024, out, lane);
@@ -66,6 +68,7 @@ use_memory(
     st_shared_x4(base + lane * 16, v);
     st_shared_f32(base, ld_shared_f32(base + 4));
     st_shared_x2(base + 8, v[0], v[1]);
+    ld_shared_x2(v, base + 8);
     st_shared_u32(base, ld_shared_u32(base + 8));
     fence_proxy_async();
     fence_proxy_async_global();
