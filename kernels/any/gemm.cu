@@ -153,6 +153,8 @@ DEVICE view_t find_view(const dg_any_gemm_args_t *args, bool is_a, int64_t group
         const int64_t all = is_a ? args->m : args->n;
         v.mn_stride = round_up_quotient(segment->token_count, pair) * pair;
         v.origin = all * (is_a ? segment->flat_begin_a : segment->flat_begin_b) * pair;
+        if (v.listed_tokens)
+            v.origin -= segment->token_begin; /* lists count tokens of all groups */
     } else if (!v.listed_tokens) {
         v.origin += segment->token_begin * side->k_stride;
     }

@@ -17,4 +17,4 @@ DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 
 DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS"))
 DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "FAMILY"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE"))

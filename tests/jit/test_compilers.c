@@ -28,7 +28,7 @@ static dg_specialisation_t small_kernel(int32_t block_n) {
         const char *name;
         int32_t value;
     } values[] = {{"BLOCK_M", 64}, {"STAGES", 6}, {"MATH_GROUPS", 1}, {"SHARE", 0}, {"STORE_N", 32},
-        {"STORE_BUFFERS", 2}, {"UNROLL_K", 1}};
+        {"STORE_ROWS", 16}, {"STORE_BUFFERS", 2}, {"UNROLL_K", 1}};
     dg_specialisation_t spec = {.kernel = DG_KERNEL_SM90_FP8_GEMM_BLOCK};
     const dg_kernel_t *kernel = dg_find_kernel(spec.kernel);
     for (int32_t i = 0; i < kernel->field_count; i++) {

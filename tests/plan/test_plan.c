@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "plan/cost.h"
+#include "plan/sm90_fp8_gemm_block.h"
 #include "random_work.h"
 
 #define ROUNDS 20000
@@ -129,24 +130,48 @@ static void refuses_with_every_reason(void **state) {
     assert_int_equal(dg_make_plan(&work, dg_find_machine("H200"), &plain, &plan), DG_STATUS_OK);
     work.a.gran_k = 32;
     assert_false(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
-    assert_string_equal(plan.refusal, "a must have f32 factors 1 x 128");
+    assert_string_equal(plan.refusal, "a must have f32 factors 1 x 128, or none");
     work.k = 0;
     assert_false(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
 }
 
-/* d that TMA cannot store is stored element by element. */
+/* Every n is taken, whether TMA can store it or not; what it cannot is predicted to take longer. */
 static void stores_what_tma_cannot(void **state) {
     const dg_plan_options_t plain = {0};
     (void)state;
-    for (int64_t n = 1; n < 300; n++) {
-        const dg_work_t work = dg_block_work(500, n, 512);
+    for (int64_t n = 8; n < 300; n += 8) {
+        dg_work_t work = dg_block_work(500, n, 512);
+        dg_plan_t plan = {0}, ragged = {0};
+        assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
+        work.n--;
+        work.d_alignment = 2;
+        assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &ragged));
+        assert_true(ragged.us > plan.us);
+    }
+}
+
+/* Types, accumulation and groups choose among the candidates. */
+static void finds_the_kind_of_candidate(void **state) {
+    const dg_plan_options_t plain = {0};
+    (void)state;
+    for (int kind = 0; kind < 8; kind++) {
+        dg_work_t work = dg_block_work(3000, 1000, 512);
+        work.out_dtype = kind & 1 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
+        work.accumulates = kind >> 1 & 1;
+        work.c_alignment = work.accumulates ? 16 : 0;
+        if (kind & 4) {
+            work.family = DG_FAMILY_M_GROUPED_GEMM;
+            work.group_form = DG_GROUPS_OFFSETS;
+            work.group_count = 9;
+        }
         dg_plan_t plan = {0};
         assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
-        const dg_kernel_t *kernel = dg_find_kernel(plan.kernel);
-        const int32_t field = dg_find_field(kernel, "STORE_BUFFERS", strlen("STORE_BUFFERS"));
-        const bool tma = plan.stage[0].specialisation.values[field] > 0;
-        assert_true(!tma || n % 8 == 0);
-        assert_true(tma || n % 8 != 0);
+        assert_int_equal(plan.stage_count, kind & 4 ? 2 : 1);
+        const dg_sm90_fp8_gemm_block_fields_t f =
+            dg_sm90_fp8_gemm_block_fields(&plan.stage[plan.stage_count - 1].specialisation);
+        assert_int_equal(f.out_f32, kind & 1);
+        assert_int_equal(f.add_c, kind >> 1 & 1);
+        assert_int_equal(f.schedule, kind >> 2);
     }
 }
 
@@ -170,6 +195,7 @@ int main(void) {
         cmocka_unit_test(keeps_splits_for_all_m),
         cmocka_unit_test(refuses_with_every_reason),
         cmocka_unit_test(stores_what_tma_cannot),
+        cmocka_unit_test(finds_the_kind_of_candidate),
         cmocka_unit_test(leaves_sms_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
