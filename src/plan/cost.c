@@ -16,6 +16,9 @@
 /* A second kernel of the same stream: the launch is hidden, the drain is not. */
 #define NEXT_LAUNCH_US 2.5f
 
+/* Memory and products overlap, but not wholly. Without this, tiles would tie wherever memory decides. */
+#define OVERLAP_LOSS .05f
+
 /* At full load a cluster of two that loads an operand once runs at a 4% higher clock; next to none
  * where the tensor cores work half the time. */
 #define UNSHARED_CLOCK_LOSS .04f
@@ -43,8 +46,10 @@ float dg_predict_us(
     if (launch->cluster == 1) mhz *= 1 - UNSHARED_CLOCK_LOSS * share * share;
     const float compute = clocks / mhz;
     const float memory = (float)launch->bytes / machine->memory_bytes_per_us + LAUNCH_CLOCKS / idle;
+    const float larger = compute > memory ? compute : memory;
+    const float smaller = compute > memory ? memory : compute;
     return machine->launch_us + LAUNCH_US + (float)(launch->launches - 1) * NEXT_LAUNCH_US +
-           (compute > memory ? compute : memory);
+           larger + OVERLAP_LOSS * smaller;
 }
 
 float dg_estimate_block_clocks(

@@ -8,7 +8,7 @@
  *
  *     clocks = LAUNCH_CLOCKS + waves (k blocks * block_clocks + tile_clocks)
  *     MHz    = idle clock - (idle clock - clock) * share of the clocks that the tensor cores work
- *     us     = launch + the larger of clocks / MHz and bytes / bandwidth
+ *     us     = launch + the larger of clocks / MHz and bytes / bandwidth + 5% of the smaller
  *
  * because power decides the clock: the busier the tensor cores, the lower it is.
  */
