@@ -68,9 +68,26 @@ static dg_status_t refuse(
         used > 0 ? reasons : ": this build has none for it");
 }
 
+/* Elements of d that no GPU holds; k can be as long only where a stride is 0. Below these no kernel's
+ * file has to think of overflow. */
+#define MAX_RESULTS 0x1p48
+#define MAX_K (INT64_C(1) << 40)
+
+static bool fits_a_gpu(const dg_work_t *work) {
+    const bool stacked =
+        work->family == DG_FAMILY_K_GROUPED_GEMM || work->group_form == DG_GROUPS_MASKED;
+    const double matrices = stacked ? (double)work->group_count : 1;
+    return (double)work->m * (double)work->n * matrices <= MAX_RESULTS && work->k <= MAX_K;
+}
+
 dg_status_t dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     bool found = false;
+    DG_REQUIRE(fits_a_gpu(work), DG_STATUS_UNSUPPORTED, "", "",
+        "m = %" PRId64 ", n = %" PRId64 ", k = %" PRId64
+        ", %d groups: more than 2^48 elements of d, "
+        "or k beyond 2^40, are not for GPUs; cut the work in parts",
+        work->m, work->n, work->k, work->group_count);
     for (int32_t id = 0; id < DG_KERNEL_COUNT; id++) {
         dg_plan_kernel_fn *planner = dg_kernel_planner(id, machine);
         if (planner == NULL) continue;

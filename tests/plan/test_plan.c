@@ -77,6 +77,31 @@ static void holds_for_random_works(void **state) {
     assert_true(found > ROUNDS / 20);
 }
 
+/* Extents that no memory holds, as strides of 0 or arguments without memory can have: no arithmetic may
+ * leave its type (the sanitizers look), and a prediction stays a number. */
+static void bears_any_extents(void **state) {
+    dg_random_t random = {6};
+    int found = 0;
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        dg_work_t work = dg_draw_work(&random);
+        int64_t *const extents[] = {&work.m, &work.n, &work.k};
+        for (int i = 0; i < 3; i++) {
+            const int64_t power = INT64_C(1) << dg_draw(&random, 0, 61);
+            if (dg_draw(&random, 0, 1)) *extents[i] = power + dg_draw(&random, -1, 1);
+        }
+        const dg_machine_t *machine = dg_draw_machine(&random);
+        const dg_plan_options_t options = dg_draw_options(&random);
+        dg_plan_t plan;
+        const dg_status_t status = dg_make_plan(&work, machine, &options, &plan);
+        assert_true(status == DG_STATUS_OK || status == DG_STATUS_UNSUPPORTED);
+        if (status != DG_STATUS_OK) continue;
+        assert_true(plan.us > 0 && plan.stage[0].grid > 0);
+        found++;
+    }
+    assert_true(found > ROUNDS / 20);
+}
+
 /* With one candidate alone, that one is planned or nothing; the cheapest of all is the plan. */
 static void takes_the_cheapest_candidate(void **state) {
     dg_random_t random = {2};
@@ -191,6 +216,7 @@ static void leaves_sms_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_for_random_works),
+        cmocka_unit_test(bears_any_extents),
         cmocka_unit_test(takes_the_cheapest_candidate),
         cmocka_unit_test(keeps_splits_for_all_m),
         cmocka_unit_test(refuses_with_every_reason),
