@@ -60,6 +60,7 @@
 /* TMA wants 16-byte aligned coordinates on the fastest axis. */
 #define K_ALIGNMENT (A_MN && B_MN ? 1 : 8)
 
+static_assert(WARP_ROWS <= 2, "one or two sub-tiles are stored");
 static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "output chunks; width of wgmma");
 static_assert(SHARE != DG_SHARE_A || !A_MN || BLOCK_M % 128 == 0, "parts of A are loaded whole");
 static_assert(
@@ -324,10 +325,11 @@ DEVICE void multiply(const args_t *args) {
         wgmma_wait<0>();
         pin_sums(sums);
         if (k_blocks > 0) release(last);
-        UNROLL
-        for (int j = 0; j < WARP_ROWS; j++) {
-            store_rows(&to, sums[j], chunk, BLOCK_N);
+        /* Not a loop: the compiler leaves one this long as it is, and indexes registers. */
+        store_rows(&to, sums[0], chunk, BLOCK_N);
+        if (WARP_ROWS == 2) {
             move_down(&to);
+            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N);
         }
     }
 }

@@ -19,13 +19,9 @@ static dg_plan_kernel_fn *const planners[DG_KERNEL_COUNT] = {
     [DG_KERNEL_SM90_BF16_GEMM] = dg_plan_sm90_bf16_gemm,
 };
 
-dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel) {
-    return planners[kernel];
-}
-
-static bool runs_on(int32_t kernel, const dg_machine_t *machine) {
+dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel, const dg_machine_t *machine) {
     const int32_t architecture = dg_find_kernel(kernel)->architecture;
-    return architecture == 0 || architecture == machine->architecture;
+    return architecture == 0 || architecture == machine->architecture ? planners[kernel] : NULL;
 }
 
 static const char *family_name(int32_t family) {
@@ -53,8 +49,9 @@ static dg_status_t refuse(
     size_t used = 0;
     for (int32_t id = 0; id < DG_KERNEL_COUNT; id++) {
         dg_plan_t plan = {0};
-        if (planners[id] == NULL || !runs_on(id, machine)) continue;
-        planners[id](work, machine, options, &plan);
+        dg_plan_kernel_fn *planner = dg_kernel_planner(id, machine);
+        if (planner == NULL) continue;
+        planner(work, machine, options, &plan);
         dg_text_t line = {.length = 0};
         dg_append_text(&line, "; %s: %s", dg_find_kernel(id)->name,
             plan.refusal != NULL ? plan.refusal : "not this work");
@@ -75,9 +72,10 @@ dg_status_t dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     bool found = false;
     for (int32_t id = 0; id < DG_KERNEL_COUNT; id++) {
+        dg_plan_kernel_fn *planner = dg_kernel_planner(id, machine);
+        if (planner == NULL) continue;
         dg_plan_t offer = {0};
-        if (planners[id] == NULL || !runs_on(id, machine)) continue;
-        if (!planners[id](work, machine, options, &offer)) continue;
+        if (!planner(work, machine, options, &offer)) continue;
         if (found && offer.us >= plan->us) continue;
         *plan = offer;
         found = true;
