@@ -59,6 +59,27 @@ uint8_t e4m3_from_f32(float value) {
     return static_cast<uint8_t>(sign | 0x7E);
 }
 
+float f32_from_f16(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    float magnitude;
+    if (exponent == 31)
+        magnitude = mantissa ? NAN : INFINITY;
+    else if (exponent)
+        magnitude = std::ldexp(1.f + static_cast<float>(mantissa) / 1024, exponent - 15);
+    else
+        magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+// e5m2 is f16 without its lower byte.
+float f32_from_e5m2(uint8_t code) {
+    return f32_from_f16(static_cast<uint16_t>(code << 8));
+}
+
+float f32_from_ue8m0(uint8_t code) {
+    return code == 255 ? NAN : std::ldexp(1.f, code - 127);
+}
+
 float f32_from_bf16(uint16_t bits) {
     return float_of(static_cast<uint32_t>(bits) << 16);
 }
