@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "deep_gemm/deep_gemm.h"
-#include "gpu.h"
 #include "json.h"
 #include "machine.h"
 #include "options.h"
@@ -17,13 +16,31 @@
 #define MAX_FEATURES 16
 
 typedef struct facts_t {
-    char cpu[128], gpu_note[128];
+    char cpu[128], gpu_note[512];
     const char *features[MAX_FEATURES];
     size_t num_features;
-    cli_gpu_t gpus[MAX_GPUS];
+    dg_device_info_t gpus[MAX_GPUS];
     size_t num_gpus;
     dg_context_options_t options; /* of the default context */
 } facts_t;
+
+/* gpu_note: why there are none, or which driver told. */
+static void find_gpus(facts_t *facts) {
+    int32_t count = 0;
+    dg_status_t status = dg_device_count(&count);
+    for (int32_t i = 0; status == DG_STATUS_OK && i < count && i < MAX_GPUS; i++) {
+        facts->gpus[i] = (dg_device_info_t)DG_DEVICE_INFO_INIT;
+        status = dg_device_get_info((dg_device_t){DG_DEVICE_CUDA, i}, &facts->gpus[i]);
+        if (status == DG_STATUS_OK) facts->num_gpus++;
+    }
+    if (status != DG_STATUS_OK) {
+        snprintf(facts->gpu_note, sizeof facts->gpu_note, "%s", dg_last_error());
+    } else {
+        const int version = facts->gpus[0].driver_version;
+        snprintf(facts->gpu_note, sizeof facts->gpu_note, "driver for CUDA %d.%d", version / 1000,
+            version % 1000 / 10);
+    }
+}
 
 static bool apply(void *target, const char *name, const char *value, char *error) {
     (void)name, (void)value, (void)error; /* --json is the only option */
@@ -48,11 +65,12 @@ static void print_text(const facts_t *facts) {
     }
     printf("\n    in use            %s, %d threads\n", dg_cpu_isa_string(facts->options.cpu_isa),
         (int)facts->options.num_threads);
-    printf("\nGPUs\n    %s\n", facts->gpu_note);
+    printf("\nGPUs\n");
+    cli_print_wrapped(facts->gpu_note, 4);
     for (size_t i = 0; i < facts->num_gpus; i++) {
-        const cli_gpu_t *gpu = &facts->gpus[i];
+        const dg_device_info_t *gpu = &facts->gpus[i];
         printf("    %zu  %s, compute capability %d.%d, %d SMs, %.1f GiB\n", i, gpu->name,
-            gpu->major, gpu->minor, gpu->num_sms, gpu->memory / (1024.0 * 1024 * 1024));
+            gpu->major, gpu->minor, gpu->num_sms, (double)gpu->memory_bytes / 0x1p30);
     }
     printf("\nEnvironment\n");
     dg_env_entry_t entry;
@@ -101,7 +119,7 @@ static void print_json(const facts_t *facts) {
         cli_json_text(&json, "name", facts->gpus[i].name);
         cli_json_text(&json, "compute_capability", capability);
         cli_json_integer(&json, "sms", facts->gpus[i].num_sms);
-        cli_json_integer(&json, "memory_bytes", (int64_t)facts->gpus[i].memory);
+        cli_json_integer(&json, "memory_bytes", facts->gpus[i].memory_bytes);
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
@@ -128,7 +146,7 @@ static int info(const cli_verb_t *verb, int argc, char **argv) {
     facts_t facts = {.options = DG_CONTEXT_OPTIONS_INIT};
     cli_cpu_model(facts.cpu, sizeof facts.cpu);
     facts.num_features = cli_cpu_features(facts.features, MAX_FEATURES);
-    facts.num_gpus = cli_find_gpus(facts.gpus, MAX_GPUS, facts.gpu_note, sizeof facts.gpu_note);
+    find_gpus(&facts);
     if (dg_context_get_options(NULL, &facts.options) != DG_STATUS_OK) {
         fprintf(stderr, "deepgemm info: %s\n", dg_last_error());
         return CLI_EXIT_FAILED;

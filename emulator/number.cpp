@@ -59,13 +59,24 @@ uint8_t e4m3_from_f32(float value) {
     return static_cast<uint8_t>(sign | 0x7E);
 }
 
+uint16_t f16_from_e4m3(uint8_t code) {
+    const uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7F;
+    if (magnitude == 0x7F) return static_cast<uint16_t>(sign | 0x7FFF);
+    if (magnitude >= 8) return static_cast<uint16_t>(sign | ((magnitude << 7) + (8 << 10)));
+    // The seven subnormal numbers are normal ones of f16: magnitude times 2^-9.
+    if (magnitude == 0) return static_cast<uint16_t>(sign);
+    uint32_t exponent = 9, mantissa = magnitude << 7;
+    for (; !(mantissa & 1 << 10); exponent--) mantissa <<= 1;
+    return static_cast<uint16_t>(sign | exponent << 10 | (mantissa & 0x3FF));
+}
+
 float f32_from_f16(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const int exponent = bits >> 10 & 31, mantissa = bits & 0x3FF;
     float magnitude;
     if (exponent == 31)
         magnitude = mantissa ? NAN : INFINITY;
     else if (exponent)
-        magnitude = std::ldexp(1.f + static_cast<float>(mantissa) / 1024, exponent - 15);
+        magnitude = std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
     else
         magnitude = std::ldexp(static_cast<float>(mantissa), -24);
     return bits >> 15 ? -magnitude : magnitude;

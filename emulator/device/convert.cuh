@@ -3,6 +3,7 @@
 // The emulated twin of kernels/device/convert.cuh.
 #pragma once
 #include "device/language.cuh"
+#include "error.h"
 #include "number.h"
 
 #include <cstring>
@@ -25,4 +26,18 @@ DEVICE uint32_t pack_bf16(float low, float high) {
 
 DEVICE uint16_t pack_e4m3(float low, float high) {
     return static_cast<uint16_t>(emu::e4m3_from_f32(low) | emu::e4m3_from_f32(high) << 8);
+}
+
+DEVICE uint32_t f16x2_from_e4m3x2(uint32_t codes) {
+    return emu::f16_from_e4m3(static_cast<uint8_t>(codes)) |
+           static_cast<uint32_t>(emu::f16_from_e4m3(static_cast<uint8_t>(codes >> 8))) << 16;
+}
+
+DEVICE uint32_t choose_bytes(uint32_t low, uint32_t high, uint32_t choice) {
+    if (choice & 0x8888) emu::fail("CHOICE", "choose_bytes: bit 3 of a nibble of 0x%x", choice);
+    const uint64_t bytes = low | static_cast<uint64_t>(high) << 32;
+    uint32_t chosen = 0;
+    for (int i = 0; i < 4; i++)
+        chosen |= static_cast<uint32_t>(bytes >> (choice >> 4 * i & 7) * 8 & 0xFF) << 8 * i;
+    return chosen;
 }

@@ -14,6 +14,18 @@ DEVICE uint32_t ld_global_u32(const void *address) {
     return value;
 }
 
+DEVICE uint16_t ld_global_u16(const void *address) {
+    uint16_t value;
+    emu::global_load(&value, address, 2);
+    return value;
+}
+
+DEVICE uint64_t ld_global_u64(const void *address) {
+    uint64_t value;
+    emu::global_load(&value, address, 8);
+    return value;
+}
+
 DEVICE float ld_global_f32(const float *address) {
     float value;
     emu::global_load(&value, address, 4);
@@ -22,6 +34,16 @@ DEVICE float ld_global_f32(const float *address) {
 
 DEVICE float ld_constant_f32(const float *address) {
     return ld_global_f32(address);
+}
+
+DEVICE uint32_t ld_global_u8(const void *address) {
+    uint8_t value;
+    emu::global_load(&value, address, 1);
+    return value;
+}
+
+DEVICE void ld_global_x2(uint32_t *values, const void *address) {
+    emu::global_load(values, address, 8);
 }
 
 DEVICE void ld_global_x4(uint32_t *values, const void *address) {
@@ -38,8 +60,21 @@ DEVICE void st_global_f32(float *address, float value) {
     emu::global_store(address, &value, 4);
 }
 
+DEVICE void st_global_u64(void *address, uint64_t value) {
+    emu::global_store(address, &value, 8);
+}
+
+DEVICE void st_global_x2(void *address, const uint32_t *values) {
+    emu::global_store(address, values, 8);
+}
+
 DEVICE void st_global_x4(void *address, const uint32_t *values) {
     emu::global_store(address, values, 16);
+}
+
+// Changes nothing, but must name memory that is there.
+DEVICE void prefetch_global(const void *address) {
+    emu::global_bounds(address, 1, false, "prefetch");
 }
 
 DEVICE uint32_t ld_flag(const uint32_t *address, memory_order order, memory_scope scope) {

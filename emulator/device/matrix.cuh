@@ -33,6 +33,9 @@ DEVICE void stmatrix_x2_trans(uint32_t row_address, const uint32_t *values) {
 DEVICE void mma_bf16_m16n8k16(float *d, const uint32_t *a, const uint32_t *b) {
     emu::mma_sync(d, emu::OperandType::BF16, a, b);
 }
+DEVICE void mma_f16_m16n8k16(float *d, const uint32_t *a, const uint32_t *b) {
+    emu::mma_sync(d, emu::OperandType::F16, a, b);
+}
 DEVICE void mma_e4m3_m16n8k32(float *d, const uint32_t *a, const uint32_t *b) {
     emu::mma_sync(d, emu::OperandType::E4M3, a, b);
 }

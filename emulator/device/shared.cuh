@@ -30,6 +30,11 @@ DEVICE void st_shared_f32(uint32_t address, float value) {
     emu::shared_store(address, &value, 4);
 }
 
+DEVICE void st_shared_x2(uint32_t address, uint32_t low, uint32_t high) {
+    const uint32_t values[2] = {low, high};
+    emu::shared_store(address, values, 8);
+}
+
 DEVICE void st_shared_x4(uint32_t address, const uint32_t *values) {
     emu::shared_store(address, values, 16);
 }

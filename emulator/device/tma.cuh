@@ -23,6 +23,12 @@ DEVICE void tma_load_2d_multicast(uint32_t destination, const dg_tensor_map_t *m
     emu::tma_load(destination, map, barrier, 2, at, ranks);
 }
 
+DEVICE void tma_load_3d_multicast(uint32_t destination, const dg_tensor_map_t *map,
+    uint32_t barrier, int x, int y, int z, uint16_t ranks) {
+    const int at[3] = {x, y, z};
+    emu::tma_load(destination, map, barrier, 3, at, ranks);
+}
+
 DEVICE void tma_store_2d(const dg_tensor_map_t *map, uint32_t source, int x, int y) {
     const int at[2] = {x, y};
     emu::tma_store(map, source, 2, at);

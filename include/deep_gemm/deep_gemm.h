@@ -11,7 +11,9 @@
  *     5. grouped.h        the products of a mixture of experts: forward, data and weight gradient
  *     6. cast.h           from BF16 and FP32 to FP8 and FP4, and back
  *     7. scale_layout.h   layouts of scale factors, for exchange with other programs
- *     8. version.h        version numbers
+ *     8. device.h         GPUs: what there is, memory, copies, streams, events
+ *     9. kernels.h        compiled kernels: which there are, and having them ready
+ *    10. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -24,8 +26,10 @@
 
 #include "deep_gemm/cast.h"
 #include "deep_gemm/context.h"
+#include "deep_gemm/device.h"
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
+#include "deep_gemm/kernels.h"
 #include "deep_gemm/scale_layout.h"
 #include "deep_gemm/status.h"
 #include "deep_gemm/tensor.h"

@@ -7,11 +7,14 @@
 #ifndef DG_FIELDS
 #    define DG_FIELDS(...) __VA_ARGS__
 #endif
-DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("FAMILY"))
+DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("BLOCK_M", "BLOCK_N", "WIDE"))
+DG_KERNEL(ANY_GROUP_TILES, "any_group_tiles", "any/group_tiles.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_K_SEGMENTS, "any_k_segments", "any/k_segments.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_UPLOAD, "any_upload", "any/upload.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_BUFFERS",
-        "UNROLL_K"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_ROWS",
+        "STORE_BUFFERS", "UNROLL_K", "OUT_F32", "ADD_C", "SCHEDULE"))
 DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS"))
 DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "FAMILY"))

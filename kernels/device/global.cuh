@@ -15,6 +15,18 @@ DEVICE uint32_t ld_global_u32(const void *address) {
     return value;
 }
 
+DEVICE uint16_t ld_global_u16(const void *address) {
+    uint16_t value;
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
+    return value;
+}
+
+DEVICE uint64_t ld_global_u64(const void *address) {
+    uint64_t value;
+    asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
 DEVICE float ld_global_f32(const float *address) {
     float value;
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(address) : "memory");
@@ -24,6 +36,20 @@ DEVICE float ld_global_f32(const float *address) {
 /* For data nobody writes while the kernel runs: may be cached and moved by the compiler. */
 DEVICE float ld_constant_f32(const float *address) {
     return __ldg(address);
+}
+
+DEVICE uint32_t ld_global_u8(const void *address) {
+    uint32_t value;
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+/* values: [2], 8 bytes from an 8-byte aligned address */
+DEVICE void ld_global_x2(uint32_t *values, const void *address) {
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(values[0]), "=r"(values[1])
+                 : "l"(address)
+                 : "memory");
 }
 
 /* values: [4], 16 bytes from a 16-byte aligned address */
@@ -46,11 +72,27 @@ DEVICE void st_global_f32(float *address, float value) {
     asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
 }
 
+DEVICE void st_global_u64(void *address, uint64_t value) {
+    asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+/* values: [2], 8 bytes to an 8-byte aligned address */
+DEVICE void st_global_x2(void *address, const uint32_t *values) {
+    asm volatile(
+        "st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(values[0]), "r"(values[1])
+        : "memory");
+}
+
 /* values: [4], 16 bytes to a 16-byte aligned address */
 DEVICE void st_global_x4(void *address, const uint32_t *values) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(values[0]),
                  "r"(values[1]), "r"(values[2]), "r"(values[3])
                  : "memory");
+}
+
+/* Brings the line of an address into the L2 cache. */
+DEVICE void prefetch_global(const void *address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
 }
 
 #define LOAD_FLAG(words)                                                                           \

@@ -59,6 +59,12 @@ DEVICE void pin_f32_array(float *values, int count) {
     for (int i = 0; i < count; i++) asm volatile("" : "+f"(values[i])::"memory");
 }
 
+/* The same for an integer. What is computed from it afterwards is computed there, and not kept in
+ * registers through a loop in front of it. */
+DEVICE void pin_u32(uint32_t &value) {
+    asm volatile("" : "+r"(value)::"memory");
+}
+
 DEVICE uint64_t clock_cycles(void) {
     uint64_t value;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");

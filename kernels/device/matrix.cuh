@@ -69,6 +69,9 @@ DEVICE void stmatrix_x2_trans(uint32_t row_address, const uint32_t *values) {
 DEVICE void mma_bf16_m16n8k16(float *d, const uint32_t *a, const uint32_t *b) {
     MMA("m16n8k16", "bf16.bf16");
 }
+DEVICE void mma_f16_m16n8k16(float *d, const uint32_t *a, const uint32_t *b) {
+    MMA("m16n8k16", "f16.f16");
+}
 DEVICE void mma_e4m3_m16n8k32(float *d, const uint32_t *a, const uint32_t *b) {
     MMA("m16n8k32", "e4m3.e4m3");
 }

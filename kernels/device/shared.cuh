@@ -33,6 +33,11 @@ DEVICE void st_shared_f32(uint32_t address, float value) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
+/* 8 bytes to an 8-byte aligned address */
+DEVICE void st_shared_x2(uint32_t address, uint32_t low, uint32_t high) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(low), "r"(high) : "memory");
+}
+
 /* values: [4], 16 bytes to a 16-byte aligned address */
 DEVICE void st_shared_x4(uint32_t address, const uint32_t *values) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(values[0]),

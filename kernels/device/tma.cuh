@@ -39,6 +39,14 @@ DEVICE void tma_load_2d_multicast(uint32_t destination, const dg_tensor_map_t *m
                  : "memory");
 }
 
+DEVICE void tma_load_3d_multicast(uint32_t destination, const dg_tensor_map_t *map,
+    uint32_t barrier, int x, int y, int z, uint16_t ranks) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(destination),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(ranks)
+                 : "memory");
+}
+
 DEVICE void tma_store_2d(const dg_tensor_map_t *map, uint32_t source, int x, int y) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], "
                  "[%1];" ::"l"(map),

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * FP8 GEMM for Hopper: d[m, n] = sum over blocks of 128 k of scale_a[m] * scale_b[n / 128] * (a x
- * b), BF16 out; persistent, warp specialised, optionally in clusters of two. Parameters and
- * specialisation macros: args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside
- * give zero, stores outside are clipped. TMA stores clip in units of 16 bytes, so d goes through
- * TMA only where its rows end on such a boundary; otherwise STORE_BUFFERS is 0 and every thread
- * stores its own elements.
+ * FP8 GEMM for Hopper: d[m, n] = c[m, n] + sum over blocks of 128 k of scale_a[m] * scale_b[n / 128]
+ * * (a x b), BF16 or FP32 out; one product, or rows in groups with a matrix of b each; persistent,
+ * warp specialised, optionally in clusters of two. Parameters and specialisation macros:
+ * args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside give zero.
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store, each warp for itself. In the
- * last warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b; the other two
- * idle.
+ * last warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b and publishes the
+ * tiles. Warps 2 and 3 bring the scales of a where TMA cannot; else warp 2 fetches c into L2.
  *
  * Shared memory, from a 1024-byte aligned base:
  *
  *   A        STAGES      x [BLOCK_M x 128] e4m3, swizzled        full[s]: A, B and both scales of
  *   B        STAGES      x [BLOCK_N x 128] e4m3, swizzled                 stage s are there
- *   CHUNKS   warps x STORE_BUFFERS x [16 x STORE_N] bf16         empty[s]: every warp of every CTA
+ *   CHUNKS   of sm90/store.cuh                                   empty[s]: every warp of every CTA
  *   SCALE_A  2 * STAGES  x [BLOCK_M] f32                                  that reads it is done
- *   SCALE_B  2 * STAGES  x [8] words: scale of column group 0..6, tile coordinates
+ *   SCALE_B  2 * STAGES  x [8] f32: scales of column groups
+ *   TILES    of sm90/tiles.cuh
  *   full, empty: STAGES mbarriers each
  *
  * Scale slots are twice as many as stages, slot = stage + STAGES * parity. So a stage is handed
@@ -29,15 +28,11 @@
  * barrier is looked at once, and only then are the products promoted. */
 #include "args/gemm.h"
 #include "device/barrier.cuh"
-#include "device/bulk.cuh"
-#include "device/convert.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
-#include "device/matrix.cuh"
 #include "device/mbarrier.cuh"
 #include "device/shared.cuh"
-#include "device/swizzle.cuh"
 #include "device/tensormap.cuh"
 #include "device/tma.cuh"
 #include "device/warp.cuh"
@@ -45,6 +40,7 @@
 #    define WGMMA_SHAPES WGMMA_SHAPE(BLOCK_N)
 #endif
 #include "device/wgmma.cuh"
+#include "sm90/cta.cuh"
 
 /* Columns that surely share one scale of b, how many such groups a tile has, and how many rows of
  * scale_b it can touch. */
@@ -52,56 +48,31 @@
 #define GROUPS (BLOCK_N / GROUP_N)
 #define SCALE_ROWS ((128 - GROUP_N + BLOCK_N - 1) / 128 + 1)
 
-#define CLUSTER (SHARE == DG_SHARE_NONE ? 1 : 2)
-#define CLUSTER_M (SHARE == DG_SHARE_B ? 2 : 1)
-#define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
-#define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
-#define MATH_WARPS (MATH_GROUPS * 4)
-#define THREADS (MATH_GROUPS * 128 + 128)
-/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
- * which is already the most a thread can have when there are only two. */
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
-
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES (BLOCK_N * 128)
-#define CHUNK_BYTES (16 * STORE_N * 2)
 #define SCALE_A_BYTES (BLOCK_M * 4)
 #define SCALE_B_BYTES 32
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
-#define AT_SCALE_A (AT_CHUNKS + MATH_WARPS * STORE_BUFFERS * CHUNK_BYTES)
+#define AT_SCALE_A (AT_CHUNKS + CHUNKS_BYTES)
 #define AT_SCALE_B (AT_SCALE_A + 2 * STAGES * SCALE_A_BYTES)
-#define AT_FULL (AT_SCALE_B + 2 * STAGES * SCALE_B_BYTES)
+#define AT_TILES (AT_SCALE_B + 2 * STAGES * SCALE_B_BYTES)
+#define AT_FULL (AT_TILES + TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define SHARED_BYTES (AT_EMPTY + STAGES * 8)
 
-#define COORDINATES 7 /* word of a SCALE_B slot that holds tile_m << 16 | tile_n */
+#include "sm90/ring.cuh"
+#include "sm90/store.cuh"
+#include "sm90/tiles.cuh"
 
-static_assert(GROUPS <= COORDINATES, "a scale slot has room for seven column groups");
-static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
-static_assert(BLOCK_N % STORE_N == 0 && (STORE_N == 64 || STORE_N == 32), "output chunks");
-static_assert(SHARED_BYTES == DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(
-                                  BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS, STORE_N, STORE_BUFFERS),
+static_assert(GROUPS <= 8, "a scale slot has room for eight column groups");
+static_assert(SHARED_BYTES == DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES,
+                                  MATH_GROUPS, STORE_N, STORE_BUFFERS, OUT_F32),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
-/* A place in the ring: stage, and parity of the number of times round. */
-typedef struct place {
-    uint32_t stage, parity;
-} place_t;
+typedef dg_sm90_fp8_gemm_block_args_t args_t;
 
-DEVICE place_t next_place(place_t p) {
-    const bool wraps = p.stage + 1 == STAGES;
-    return {wraps ? 0 : p.stage + 1, wraps ? p.parity ^ 1 : p.parity};
-}
-
-DEVICE uint32_t full_barrier(place_t p) {
-    return shared_base() + AT_FULL + p.stage * 8;
-}
-DEVICE uint32_t empty_barrier(place_t p) {
-    return shared_base() + AT_EMPTY + p.stage * 8;
-}
 DEVICE uint32_t scale_slot(place_t p) {
     return p.stage + p.parity * STAGES;
 }
@@ -112,97 +83,121 @@ DEVICE uint32_t scale_b_at(place_t p) {
     return shared_base() + AT_SCALE_B + scale_slot(p) * SCALE_B_BYTES;
 }
 
-/* The CTA's tile of unit t of the raster. Bands of `band` tiles in m, m fastest inside a band, so
- * that the tiles in flight form a rough square and share operands in L2. */
-typedef struct tile {
-    int m, n;
-} tile_t;
-
-DEVICE tile_t find_tile(const dg_sm90_fp8_gemm_block_args_t *args, int t) {
-    const int per_band = args->band * args->tiles_n, band = t / per_band, r = t - band * per_band;
-    const int left = args->tiles_m - band * args->band,
-              height = left < args->band ? left : args->band;
-    const int n = r / height, m = band * args->band + r - n * height;
-    const int rank = (int)cluster_rank();
-    return {CLUSTER_M == 2 ? m * 2 + rank : m, CLUSTER_N == 2 ? n * 2 + rank : n};
+/* Loads a box of 128 k x `rows` rows of an operand. A shared operand is loaded in halves, one by
+ * each CTA, each half into both. matrix: group or slab */
+DEVICE void load_operand(uint32_t to, const dg_tensor_map_t *map, uint32_t full, bool shared,
+    int rows, int k, int row, int matrix) {
+    const int rank = (int)cluster_rank(), half = rows / 2;
+    const uint32_t to_half = to + (uint32_t)(rank * half) * 128;
+    if (SCHEDULE == DG_SCHEDULE_DENSE) {
+        if (shared)
+            tma_load_2d_multicast(to_half, map, full, k, row + rank * half, 3);
+        else
+            tma_load_2d(to, map, full, k, row);
+    } else {
+        if (shared)
+            tma_load_3d_multicast(to_half, map, full, k, row + rank * half, matrix, 3);
+        else
+            tma_load_3d(to, map, full, k, row, matrix);
+    }
 }
 
-DEVICE int first_unit(void) {
-    return (int)block_index() / CLUSTER;
-}
-DEVICE int unit_step(void) {
-    return (int)block_count() / CLUSTER;
-}
-DEVICE int unit_count(const dg_sm90_fp8_gemm_block_args_t *args) {
-    return args->tiles_m * args->tiles_n;
-}
-
-/* One thread: fills stage after stage with A, B and the scales of A. A shared operand is loaded in
- * halves, one by each CTA, each half into both. */
-DEVICE void load_tiles(const dg_sm90_fp8_gemm_block_args_t *args) {
-    const uint32_t base = shared_base(), rank = cluster_rank();
+/* One thread: fills stage after stage with A, B and the scales of A. */
+DEVICE void load_tiles(const args_t *args) {
+    const uint32_t base = shared_base();
+    const bool scales = args->scale_a_by_tma != 0;
     place_t p = {0, 0};
-    for (int t = first_unit(); t < unit_count(args); t += unit_step()) {
-        const tile_t tile = find_tile(args, t);
-        const int row = tile.m * BLOCK_M, column = tile.n * BLOCK_N;
-        for (int k = 0; k < args->k_blocks; k++) {
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        for (int k = 0; k < tile.k_blocks; k++) {
             const uint32_t full = full_barrier(p);
             const uint32_t a = base + p.stage * A_BYTES, b = base + AT_B + p.stage * B_BYTES;
-            mbarrier_wait(empty_barrier(p), p.parity ^ 1);
-            mbarrier_arrive_expect(full, A_BYTES + B_BYTES + SCALE_A_BYTES);
-            if (SHARE == DG_SHARE_A)
-                tma_load_2d_multicast(a + rank * (A_BYTES / 2), &args->a, full, k * 128,
-                    row + (int)rank * (BLOCK_M / 2), 3);
-            else
-                tma_load_2d(a, &args->a, full, k * 128, row);
-            if (SHARE == DG_SHARE_B)
-                tma_load_2d_multicast(b + rank * (B_BYTES / 2), &args->b, full, k * 128,
-                    column + (int)rank * (BLOCK_N / 2), 3);
-            else
-                tma_load_2d(b, &args->b, full, k * 128, column);
-            tma_load_2d(scale_a_at(p), &args->scale_a, full, row, k);
+            wait_empty(p);
+            mbarrier_arrive_expect(full, A_BYTES + B_BYTES + (scales ? SCALE_A_BYTES : 0));
+            load_operand(
+                a, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M, k * 128, tile.row, tile.slab);
+            load_operand(
+                b, &args->b, full, SHARE == DG_SHARE_B, BLOCK_N, k * 128, tile.column, tile.group);
+            if (scales) tma_load_2d(scale_a_at(p), &args->scale_a, full, tile.row, k);
             p = next_place(p);
         }
     }
 }
 
-/* Lane l fetches the scales of block k + l for every row of scale_b that a tile at column tile n
- * can touch. scales: [SCALE_ROWS] */
-DEVICE void fetch_scales(float *scales, const dg_sm90_fp8_gemm_block_args_t *args, int n, int k) {
-    const int block = k + (int)lane_index();
-    UNROLL
-    for (int i = 0; i < SCALE_ROWS; i++) {
-        int row = n * BLOCK_N / 128 + i;
-        if (row >= args->scale_b_rows) row = args->scale_b_rows - 1;
-        scales[i] = 0.f;
-        if (block < args->k_blocks)
-            scales[i] = ld_constant_f32(args->scale_b + (int64_t)row * args->k_blocks + block);
+/* Two warps, in turn: the scales of a, stage after stage, where TMA cannot bring them, so that two
+ * blocks' loads are in flight. turn: 0 or 1. */
+DEVICE void load_scales_a(const args_t *args, uint32_t turn) {
+    const int lane = (int)lane_index();
+    uint32_t mine = turn ^ 1;
+    place_t p = {0, 0};
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        const float *from = args->scale_a_values + tile.slab * args->scale_a_slab_stride +
+                            tile.row * args->scale_a_m_stride;
+        for (int k = 0; k < tile.k_blocks; k++) {
+            float scales[BLOCK_M / 32];
+            mine ^= 1;
+            if (mine == 0) {
+                UNROLL
+                for (int i = 0; i < BLOCK_M / 32; i++) {
+                    const int row = i * 32 + lane;
+                    scales[i] = 1.f;
+                    if (args->scale_a_values && row < tile.rows)
+                        scales[i] = ld_constant_f32(
+                            from + row * args->scale_a_m_stride + k * args->scale_a_k_stride);
+                }
+                wait_empty(p);
+                UNROLL
+                for (int i = 0; i < BLOCK_M / 32; i++)
+                    st_shared_f32(scale_a_at(p) + (uint32_t)(i * 32 + lane) * 4, scales[i]);
+                warp_sync();
+                if (lane == 0) mbarrier_arrive(full_barrier(p));
+            }
+            p = next_place(p);
+        }
     }
 }
 
-/* One warp: writes the scales of b and the tile's coordinates, stage after stage, so that math
- * warps neither divide nor wait for global memory. 32 blocks are fetched at a time, the next 32
- * while these are handed out. */
-DEVICE void load_scales(const dg_sm90_fp8_gemm_block_args_t *args) {
+/* Lane l fetches the scales of block k + l for every row of scale_b that the tile can touch.
+ * scales: [SCALE_ROWS] */
+DEVICE void fetch_scales(float *scales, const args_t *args, const tile_t *tile, int k) {
+    const int block = k + (int)lane_index();
+    const float *from = args->scale_b + tile->group * args->scale_b_group_stride;
+    UNROLL
+    for (int i = 0; i < SCALE_ROWS; i++) {
+        int row = tile->column / 128 + i;
+        if (row >= args->scale_b_rows) row = args->scale_b_rows - 1;
+        scales[i] = 1.f;
+        if (args->scale_b && block < tile->k_blocks)
+            scales[i] = ld_constant_f32(
+                from + row * args->scale_b_n_stride + block * args->scale_b_k_stride);
+    }
+}
+
+/* One warp: publishes tiles and writes the scales of b, stage after stage. 32 blocks are fetched at
+ * a time, the next 32 while these are handed out. */
+DEVICE void load_scales(const args_t *args) {
     const uint32_t lane = lane_index();
     float scales[SCALE_ROWS], coming[SCALE_ROWS] = {};
-    int t = first_unit(), k = 0;
-    if (t >= unit_count(args)) return;
-    tile_t tile = find_tile(args, t);
+    tile_t tile, coming_tile;
+    tile_place_t tile_place = {0, 0};
     place_t p = {0, 0};
-    fetch_scales(scales, args, tile.n, 0);
-    while (t < unit_count(args)) {
-        int coming_t = t, coming_k = k + 32;
-        tile_t coming_tile = tile;
-        if (coming_k >= args->k_blocks) {
+    int k = 0;
+    walk_t walk = begin_walk(&args->tiles);
+    bool more = next_tile(&args->tiles, &walk, &tile);
+    if (more && lane == 0) publish_tile(&tile_place, &tile);
+    if (more) fetch_scales(scales, args, &tile, 0);
+    while (more) {
+        int coming_k = k + 32;
+        coming_tile = tile;
+        if (coming_k >= tile.k_blocks) {
             coming_k = 0;
-            coming_t += unit_step();
-            if (coming_t < unit_count(args)) coming_tile = find_tile(args, coming_t);
+            more = next_tile(&args->tiles, &walk, &coming_tile);
+            if (more && lane == 0) publish_tile(&tile_place, &coming_tile);
         }
-        if (coming_t < unit_count(args)) fetch_scales(coming, args, coming_tile.n, coming_k);
-        const int count = args->k_blocks - k < 32 ? args->k_blocks - k : 32;
-        const int first = tile.n * BLOCK_N;
-        const int my_row = ((first + (int)lane * GROUP_N) >> 7) - (first >> 7);
+        if (more) fetch_scales(coming, args, &coming_tile, coming_k);
+        const int count = tile.k_blocks - k < 32 ? tile.k_blocks - k : 32;
+        const int my_row = ((tile.column + (int)lane * GROUP_N) >> 7) - (tile.column >> 7);
         for (int i = 0; i < count; i++) {
             float value = shuffle_f32(scales[0], (uint32_t)i);
             UNROLL
@@ -210,21 +205,18 @@ DEVICE void load_scales(const dg_sm90_fp8_gemm_block_args_t *args) {
                 const float other = shuffle_f32(scales[row], (uint32_t)i);
                 if (my_row == row) value = other;
             }
-            if (lane == COORDINATES)
-                value = f32_from_bits((uint32_t)tile.m << 16 | (uint32_t)tile.n);
-            mbarrier_wait(empty_barrier(p), p.parity ^ 1);
-            if (lane < GROUPS || lane == COORDINATES)
-                st_shared_f32(scale_b_at(p) + lane * 4, value);
+            wait_empty(p);
+            if (lane < GROUPS) st_shared_f32(scale_b_at(p) + lane * 4, value);
             warp_sync();
             if (lane == 0) mbarrier_arrive(full_barrier(p));
             p = next_place(p);
         }
-        t = coming_t;
         k = coming_k;
         tile = coming_tile;
         UNROLL
         for (int row = 0; row < SCALE_ROWS; row++) scales[row] = coming[row];
     }
+    if (lane == 0) publish_end(&tile_place);
 }
 
 /* Starts the products of one 64-row sub-tile and one k block into `products`: [BLOCK_N / 2]. */
@@ -258,97 +250,28 @@ DEVICE void promote(float *sums, const float *products, const float *upper, cons
     pin_f32_array(sums, BLOCK_N / 2);
 }
 
-/* Hands a stage back to every CTA that writes into it. The warp's lanes have read their scales of
- * the block STAGES earlier by now; warp_sync makes that formal. */
-DEVICE void release(place_t p) {
-    warp_sync();
-    if (CLUSTER == 1) {
-        if (lane_index() == 0) mbarrier_arrive(empty_barrier(p));
-    } else if (lane_index() < CLUSTER) {
-        mbarrier_arrive_peer(empty_barrier(p), lane_index());
-    }
-}
-
-#if STORE_BUFFERS > 0
-/* Stores a warp's 16 rows of one sub-tile: chunk by chunk to BF16, into swizzled shared memory, and
- * one TMA store, which clips at the edges. sums: [BLOCK_N / 2]; buffer: the chunk to fill next. */
-DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const float *sums, int row,
-    int column, uint32_t chunks, uint32_t buffer) {
-    const uint32_t lane = lane_index();
-    UNROLL
-    for (int c = 0; c < BLOCK_N / STORE_N; c++) {
-        const uint32_t chunk = chunks + buffer * CHUNK_BYTES;
-        if (lane == 0) bulk_wait_read<STORE_BUFFERS - 1>();
-        warp_sync();
-        UNROLL
-        for (int q = 0; q < STORE_N / 16; q++) {
-            const float *s = sums + c * (STORE_N / 2) + q * 8;
-            const uint32_t dense =
-                (lane & 15) * (STORE_N * 2) + ((uint32_t)q * 2 + (lane >> 4)) * 16;
-            const uint32_t values[4] = {pack_bf16(s[0], s[1]), pack_bf16(s[2], s[3]),
-                pack_bf16(s[4], s[5]), pack_bf16(s[6], s[7])};
-            stmatrix_x4(chunk + (STORE_N == 64 ? swizzle_128(dense) : swizzle_64(dense)), values);
-        }
-        fence_proxy_async();
-        warp_sync();
-        if (lane == 0) {
-            tma_store_2d(&args->d, chunk, column + c * STORE_N, row);
-            bulk_commit();
-        }
-        buffer = buffer + 1 == STORE_BUFFERS ? 0 : buffer + 1;
-    }
-    return buffer;
-}
-#else
-/* Stores two neighbouring elements, or as many of them as d has. */
-DEVICE void store_pair(
-    const dg_sm90_fp8_gemm_block_args_t *args, int row, int column, float left, float right) {
-    uint16_t *to = args->d_elements + row * args->d_pitch + column;
-    const uint32_t pair = pack_bf16(left, right);
-    if (row < args->m && column < args->n) st_global_u16(to, (uint16_t)(pair & 0xffff));
-    if (row < args->m && column + 1 < args->n) st_global_u16(to + 1, (uint16_t)(pair >> 16));
-}
-
-/* The same without TMA, for rows of d that end or begin off a 16-byte boundary. */
-DEVICE uint32_t store_rows(const dg_sm90_fp8_gemm_block_args_t *args, const float *sums, int row,
-    int column, uint32_t chunks, uint32_t buffer) {
-    const int my_row = row + (int)lane_index() / 4, my_column = column + (int)lane_index() % 4 * 2;
-    (void)chunks;
-    UNROLL
-    for (int i = 0; i < BLOCK_N / 8; i++) {
-        const float *s = sums + i * 4;
-        store_pair(args, my_row, my_column + i * 8, s[0], s[1]);
-        store_pair(args, my_row + 8, my_column + i * 8, s[2], s[3]);
-    }
-    return buffer;
-}
-#endif
-
 /* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
  * d. */
-DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
+DEVICE void multiply(const args_t *args) {
     const uint32_t base = shared_base(), lane = lane_index(), warp = warp_index();
     const uint32_t group = warp / 4, warp_row = group * 64 * WARP_ROWS + warp % 4 * 16;
     const uint32_t my_row = (warp_row + lane / 4) * 4; /* bytes to my first scale of a */
     const uint32_t a_first = descriptor_low_k128(base + group * WARP_ROWS * 64 * 128);
     const uint32_t b_first = descriptor_low_k128(base + AT_B);
-    const uint32_t chunks = base + AT_CHUNKS + warp * STORE_BUFFERS * CHUNK_BYTES;
-    /* A copy, because the compiler must take args to change at every asm volatile, and a loop whose
-     * count may change cannot be unrolled without an exit in every copy of its body. */
-    const int k_blocks = args->k_blocks, units = unit_count(args), step = unit_step();
-    uint32_t buffer = 0, a = a_first, b = b_first;
+    uint32_t a = a_first, b = b_first;
     uint32_t scale_a = scale_a_at({0, 0}) + my_row, scale_b = scale_b_at({0, 0});
     place_t p = {0, 0};
+    tile_place_t tile_place = {0, 0};
+    store_t store = begin_store(warp);
     float products[BLOCK_N / 2];
 
-    for (int t = first_unit(); t < units; t += step) {
-        uint32_t coordinates_at = scale_b;
+    for (int k_blocks, coming = wait_tile(tile_place); (k_blocks = coming) >= 0;) {
         float sums[WARP_ROWS][BLOCK_N / 2];
         UNROLL
         for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++)
             sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
 
-        mbarrier_wait(full_barrier(p), p.parity);
+        if (k_blocks > 0) wait_full(p);
         UNROLL_BY(UNROLL_K)
         for (int k = 0; k < k_blocks; k++) {
             const place_t next = next_place(p);
@@ -372,48 +295,49 @@ DEVICE void multiply(const dg_sm90_fp8_gemm_block_args_t *args) {
                 finish_products(products);
                 if (j == WARP_ROWS - 1) {
                     release(p);
-                    if (k < k_blocks - 1) ready = mbarrier_test(full_barrier(next), next.parity);
+                    if (k < k_blocks - 1) ready = test_full(next);
                 }
                 promote(sums[j], products, upper, lower);
-                if (!ready) mbarrier_wait(full_barrier(next), next.parity);
+                if (!ready) wait_full(next);
             }
-            coordinates_at = scale_b;
             scale_b = scale_b_at(next);
             scale_a = scale_a_at(next) + my_row;
             a = a_next;
             b = b_next;
             p = next;
         }
-        const uint32_t coordinates = ld_shared_u32(coordinates_at + COORDINATES * 4);
-        const int row = (int)(coordinates >> 16) * BLOCK_M + (int)warp_row;
-        const int column = (int)(coordinates & 0xffff) * BLOCK_N;
+        const tile_t tile = take_tile(tile_place);
+        tile_place = next_tile_place(tile_place);
+        coming = wait_tile(tile_place);
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++)
-            buffer = store_rows(args, sums[j], row + j * 64, column, chunks, buffer);
+            store_sums(&args->out, &tile, sums[j], (int)warp_row + j * 64, &store);
     }
-    if (lane == 0) bulk_wait_read<0>();
+    finish_store(&store);
 }
 
 KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_args_t args) {
     const uint32_t warp = warp_index();
+    const bool scales_by_warps = !args.scale_a_by_tma;
     if (thread_index() == 0) {
-        for (uint32_t s = 0; s < STAGES; s++) {
-            mbarrier_init(full_barrier({s, 0}), 2);
-            mbarrier_init(empty_barrier({s, 0}), MATH_WARPS * CLUSTER);
-        }
+        init_ring(scales_by_warps ? 3 : 2);
+        init_tile_ring(MATH_WARPS + (ADD_C && !scales_by_warps ? 1 : 0));
         fence_mbarrier_init();
         tensormap_prefetch(&args.a);
         tensormap_prefetch(&args.b);
-        tensormap_prefetch(&args.scale_a);
-        if (STORE_BUFFERS > 0) tensormap_prefetch(&args.d);
+        if (!scales_by_warps) tensormap_prefetch(&args.scale_a);
+        if (args.out.by_tma) tensormap_prefetch(&args.out.map);
     }
     cluster_sync();
     dependency_wait();
 
     if (warp >= MATH_WARPS) {
+        const uint32_t role = warp - MATH_WARPS;
         if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
-        if (warp == MATH_WARPS && lane_index() == 0) load_tiles(&args);
-        if (warp == MATH_WARPS + 1) load_scales(&args);
+        if (role == 0 && lane_index() == 0) load_tiles(&args);
+        if (role == 1) load_scales(&args);
+        if (role >= 2 && scales_by_warps) load_scales_a(&args, role - 2);
+        if (role == 2 && ADD_C && !scales_by_warps) prefetch_c(&args.out);
     } else {
         if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
         multiply(&args);

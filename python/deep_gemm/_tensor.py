@@ -80,6 +80,33 @@ def dtype_name(x):
     return str(x.dtype).removeprefix("torch.")
 
 
+def current_stream(like, device):
+    """Address of the stream on which `like`'s framework queues its work on that GPU, as an integer.
+
+    Called by the extension for frameworks whose tensors offer no C function for it.
+    """
+    if is_torch(like):
+        return sys.modules["torch"].cuda.current_stream(device).cuda_stream
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(like, cupy.ndarray):
+        with cupy.cuda.Device(device):
+            return cupy.cuda.get_current_stream().ptr
+    return 0
+
+
+def workspace(like, size):
+    """(owner, address) of so many bytes on `like`'s GPU, from its framework. See current_stream."""
+    if is_torch(like):
+        owner = empty(like, size, "uint8")
+        return owner, owner.data_ptr()
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(like, cupy.ndarray):
+        with like.device:
+            owner = cupy.empty(size, "uint8")
+        return owner, owner.data.ptr
+    raise TypeError(f"no workspace for a {type(like)}: pass an output of torch or cupy")
+
+
 def traceable(function):
     """Decorator for functions that return tensors: under tracing the operator of that name runs."""
     @functools.wraps(function)

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "tensor.h"
+#include "launch.h"
 
 static bool compile_only; /* set_compile_mode(1), see settings.c */
 
@@ -87,6 +87,45 @@ static void transpose_operand(dg_operand_t *operand) {
     operand->scale = dg_tensor_transpose(operand->scale);
 }
 
+/* The two C functions of a family, with the type of their arguments left open. */
+typedef dg_status_t workspace_fn(const void *args, size_t *bytes);
+typedef dg_status_t run_fn(const void *args, const dg_launch_t *launch);
+
+static dg_status_t workspace_of_gemm(const void *args, size_t *bytes) {
+    return dg_gemm_workspace(NULL, args, bytes);
+}
+static dg_status_t run_gemm(const void *args, const dg_launch_t *launch) {
+    return dg_gemm(NULL, args, launch);
+}
+static dg_status_t workspace_of_m_grouped(const void *args, size_t *bytes) {
+    return dg_m_grouped_gemm_workspace(NULL, args, bytes);
+}
+static dg_status_t run_m_grouped(const void *args, const dg_launch_t *launch) {
+    return dg_m_grouped_gemm(NULL, args, launch);
+}
+static dg_status_t workspace_of_k_grouped(const void *args, size_t *bytes) {
+    return dg_k_grouped_gemm_workspace(NULL, args, bytes);
+}
+static dg_status_t run_k_grouped(const void *args, const dg_launch_t *launch) {
+    return dg_k_grouped_gemm(NULL, args, launch);
+}
+
+/* Runs a checked call on the device of d, the tensor of `output`, while other Python threads go on.
+ * On a GPU stream and workspace come from d's framework. False: a Python exception is set. */
+static bool launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
+    workspace_fn *workspace, run_fn *run, const void *args, dg_status_t *status) {
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    size_t bytes = 0;
+    if (d->device.type == DG_DEVICE_CUDA || compile_only) *status = workspace(args, &bytes);
+    if (*status != DG_STATUS_OK || compile_only) return true;
+    if (!dgpy_find_stream(output, d, &launch)) return false;
+    if (!dgpy_take_workspace(call, output, d, bytes, &launch)) return false;
+    PyThreadState *thread = PyEval_SaveThread();
+    *status = run(args, &launch);
+    PyEval_RestoreThread(thread);
+    return true;
+}
+
 /* gemm(a, b, d, c, recipe, recipe_a, recipe_b, transposed)
  *     a, b        pairs
  *     transposed  1: a is stored [k, m]; 2: b is stored [k, n]; 3: both */
@@ -98,19 +137,16 @@ static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     dg_gemm_args_t gemm = DG_GEMM_ARGS_INIT;
     int32_t transposed;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
-                        read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
-                        dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
-                        dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
-                        read_recipe(args[4], args[5], args[6], &gemm.a, &gemm.b) &&
-                        dgpy_read_int32(args[7], "transposed", &transposed);
+    bool parsed = read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
+                  read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
+                  dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
+                  dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
+                  read_recipe(args[4], args[5], args[6], &gemm.a, &gemm.b) &&
+                  dgpy_read_int32(args[7], "transposed", &transposed);
     if (parsed && !call.wrapped) {
-        size_t bytes;
         if (transposed & 1) transpose_operand(&gemm.a);
         if (transposed & 2) transpose_operand(&gemm.b);
-        PyThreadState *thread = PyEval_SaveThread();
-        status = compile_only ? dg_gemm_workspace(NULL, &gemm, &bytes) : dg_gemm(NULL, &gemm, NULL);
-        PyEval_RestoreThread(thread);
+        parsed = launch(&call, args[2], &gemm.d, workspace_of_gemm, run_gemm, &gemm, &status);
     }
     return dgpy_end_call(&call, parsed, status);
 }
@@ -127,24 +163,21 @@ static PyObject *m_grouped_gemm(PyObject *self, PyObject *const *args, Py_ssize_
     dg_m_grouped_gemm_args_t gemm = DG_M_GROUPED_GEMM_ARGS_INIT;
     int32_t transposed, zero_padding;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
-                        read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
-                        dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
-                        dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
-                        dgpy_read_groups(&call, args[4], &gemm.groups) &&
-                        read_recipe(args[5], args[6], args[7], &gemm.a, &gemm.b) &&
-                        dgpy_read_int32(args[8], "transposed", &transposed) &&
-                        dgpy_read_tensor(&call, args[9], "a_rows", DGPY_PLAIN, &gemm.a_rows) &&
-                        dgpy_read_int32(args[10], "ensure_zero_padding", &zero_padding) &&
-                        dgpy_read_int32(args[11], "expected_m", &gemm.expected_m);
+    bool parsed = read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
+                  read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
+                  dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
+                  dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
+                  dgpy_read_groups(&call, args[4], &gemm.groups) &&
+                  read_recipe(args[5], args[6], args[7], &gemm.a, &gemm.b) &&
+                  dgpy_read_int32(args[8], "transposed", &transposed) &&
+                  dgpy_read_tensor(&call, args[9], "a_rows", DGPY_PLAIN, &gemm.a_rows) &&
+                  dgpy_read_int32(args[10], "ensure_zero_padding", &zero_padding) &&
+                  dgpy_read_int32(args[11], "expected_m", &gemm.expected_m);
     if (parsed && !call.wrapped) {
-        size_t bytes;
         gemm.zero_padding = zero_padding ? DG_ON : DG_OFF;
         if (transposed & 2) transpose_operand(&gemm.b);
-        PyThreadState *thread = PyEval_SaveThread();
-        status = compile_only ? dg_m_grouped_gemm_workspace(NULL, &gemm, &bytes)
-                              : dg_m_grouped_gemm(NULL, &gemm, NULL);
-        PyEval_RestoreThread(thread);
+        parsed =
+            launch(&call, args[2], &gemm.d, workspace_of_m_grouped, run_m_grouped, &gemm, &status);
     }
     return dgpy_end_call(&call, parsed, status);
 }
@@ -198,6 +231,17 @@ static bool read_list(dgpy_call_t *call, PyObject *list, const char *name, void 
     return true;
 }
 
+/* d may be a list of tensors, whose first then stands for all. */
+static bool launch_k_grouped(dgpy_call_t *call, PyObject *d, bool listed,
+    const dg_k_grouped_gemm_args_t *gemm, dg_status_t *status) {
+    PyObject *output = listed ? PySequence_GetItem(d, 0) : d;
+    if (output == NULL) return false;
+    const bool fine =
+        launch(call, output, &gemm->d, workspace_of_k_grouped, run_k_grouped, gemm, status);
+    if (listed) Py_DECREF(output);
+    return fine;
+}
+
 /* k_grouped_gemm(a, b, d, c, groups, sum)
  *     a, b    (data, scale, form, scale is [mn, rows], gran_k, rows)
  *     d, c    tensors, or lists of one matrix a group
@@ -238,11 +282,7 @@ static PyObject *k_grouped_gemm(PyObject *self, PyObject *const *args, Py_ssize_
                  dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c);
     }
     if (parsed && !call.wrapped) {
-        size_t bytes;
-        PyThreadState *thread = PyEval_SaveThread();
-        status = compile_only ? dg_k_grouped_gemm_workspace(NULL, &gemm, &bytes)
-                              : dg_k_grouped_gemm(NULL, &gemm, NULL);
-        PyEval_RestoreThread(thread);
+        parsed = launch_k_grouped(&call, args[2], listed, &gemm, &status);
     }
     return dgpy_end_call(&call, parsed, status);
 }

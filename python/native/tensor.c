@@ -103,6 +103,10 @@ static known_type_t know(PyTypeObject *type) {
     return known;
 }
 
+const struct dlpack_exchange_t *dgpy_exchange_of(PyObject *object) {
+    return know(Py_TYPE(object)).exchange;
+}
+
 bool dgpy_hold(dgpy_call_t *call, PyObject *object) {
     const int32_t room = (int32_t)(sizeof call->few / sizeof call->few[0]);
     if (call->held == room && call->many == NULL) {

@@ -46,6 +46,9 @@ bool dgpy_require_tensor(
 bool dgpy_read_output(
     dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out);
 
+/* The table of C functions of a tensor's type, NULL if it has none. */
+const struct dlpack_exchange_t *dgpy_exchange_of(PyObject *object);
+
 /* Keeps `object` (a new reference, stolen) alive until the call ends. */
 bool dgpy_hold(dgpy_call_t *call, PyObject *object);
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts: creation, the default context, and what a call asks of its context. The settings
- * themselves, their ranges and setters, are in settings.c.
+ * Contexts: creation, the default context, their settings and worker pools. The ranges of settings
+ * and their setters are in settings.c and setters.c, what a call does with a context in call.c.
  *
  * One process-wide lock guards all contexts. It is held for a few loads and stores, or while a pool
  * is made, never while work runs; fork() takes it, so that a child finds every context consistent.
+ * A call on a GPU takes no lock at all: it reads the settings from a copy that each change
+ * publishes (published.h).
  */
 #include "api/context.h"
 
 #include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "api/published.h"
 #include "api/settings.h"
 #include "base/error.h"
 
@@ -31,9 +33,10 @@ typedef enum context_state_t {
 } context_state_t;
 
 struct dg_context_t {
-    context_state_t state;
-    dg_context_options_t options;
-    pool_slot_t *slot;          /* NULL until a call needs workers */
+    _Atomic int state;            /* context_state_t; everything else is written before LIVE is */
+    dg_context_options_t options; /* under the lock */
+    dg_published_t published;     /* the same, for readers without it */
+    pool_slot_t *slot;            /* NULL until a call needs workers */
     struct dg_context_t *older; /* destroyed contexts stay in a list: late use must be recognised */
 };
 
@@ -61,17 +64,19 @@ static void lock_contexts(void) {
 
 /* With the lock held: makes the default context out of constants and the environment. */
 static dg_status_t start_default(void) {
-    if (default_context.state == STATE_LIVE) return DG_STATUS_OK;
+    if (atomic_load(&default_context.state) == STATE_LIVE) return DG_STATUS_OK;
     DG_TRY(dg_initial_settings(&default_context.options));
-    default_context.state = STATE_LIVE;
+    dg_publish(&default_context.published, &default_context.options);
+    atomic_store(&default_context.state, STATE_LIVE);
     return DG_STATUS_OK;
 }
 
 static dg_status_t check_live(const dg_context_t *ctx) {
-    DG_REQUIRE(ctx->state != STATE_DESTROYED, DG_STATUS_BAD_CONTEXT, "ctx", "",
+    const int state = atomic_load_explicit(&ctx->state, memory_order_acquire);
+    DG_REQUIRE(state != STATE_DESTROYED, DG_STATUS_BAD_CONTEXT, "ctx", "",
         "context %p was destroyed; create another, or pass NULL for the default one",
         (const void *)ctx);
-    DG_REQUIRE(ctx->state == STATE_LIVE, DG_STATUS_BAD_CONTEXT, "ctx", "",
+    DG_REQUIRE(state == STATE_LIVE, DG_STATUS_BAD_CONTEXT, "ctx", "",
         "%p is no context; pass what dg_context_create() gave, or NULL for the default one",
         (const void *)ctx);
     return DG_STATUS_OK;
@@ -114,8 +119,9 @@ dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *op
     dg_context_t *ctx = calloc(1, sizeof *ctx);
     DG_REQUIRE(
         ctx != NULL, DG_STATUS_OUT_OF_MEMORY, "out", "", "no memory for a context; free some");
-    ctx->state = STATE_LIVE;
     ctx->options = merged;
+    dg_publish(&ctx->published, &merged);
+    atomic_store(&ctx->state, STATE_LIVE);
     lock_contexts();
     ctx->older = all_contexts;
     all_contexts = ctx;
@@ -132,7 +138,7 @@ dg_status_t dg_context_destroy(dg_context_t *ctx) {
     lock_contexts();
     dg_context_t *resolved = resolve(ctx, &status);
     if (resolved != NULL) {
-        resolved->state = STATE_DESTROYED;
+        atomic_store(&resolved->state, STATE_DESTROYED);
         slot = release_slot(resolved);
     }
     unlock_contexts();
@@ -147,12 +153,30 @@ dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t
 }
 
 dg_status_t dg_read_settings(const dg_context_t *ctx, dg_context_options_t *options) {
-    dg_status_t status;
-    lock_contexts();
-    const dg_context_t *resolved = resolve(ctx, &status);
-    if (resolved != NULL) *options = dg_settings_in_force(&resolved->options);
-    unlock_contexts();
-    return status;
+    dg_context_t *resolved;
+    dg_context_options_t settings;
+    DG_TRY(dg_read_context(ctx, &resolved, &settings));
+    *options = dg_settings_in_force(&settings);
+    return DG_STATUS_OK;
+}
+
+dg_status_t dg_read_context(
+    const dg_context_t *ctx, dg_context_t **resolved, dg_context_options_t *settings) {
+    *resolved = NULL;
+    if (ctx != NULL) {
+        DG_TRY(check_live(ctx));
+        *resolved = (dg_context_t *)(uintptr_t)ctx;
+    } else {
+        if (atomic_load_explicit(&default_context.state, memory_order_acquire) != STATE_LIVE) {
+            lock_contexts();
+            const dg_status_t status = start_default();
+            unlock_contexts();
+            DG_TRY(status);
+        }
+        *resolved = &default_context;
+    }
+    dg_read_published(&(*resolved)->published, settings);
+    return DG_STATUS_OK;
 }
 
 dg_status_t dg_update_settings(dg_context_t *ctx,
@@ -168,30 +192,12 @@ dg_status_t dg_update_settings(dg_context_t *ctx,
             const bool same_pool = changed.num_threads == resolved->options.num_threads &&
                                    changed.cpu_isa == resolved->options.cpu_isa;
             resolved->options = changed;
+            dg_publish(&resolved->published, &changed);
             if (!same_pool) slot = release_slot(resolved);
         }
     }
     unlock_contexts();
     destroy_slot(slot);
-    return status;
-}
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-dg_status_t dg_begin_call(dg_call_t *call, const char *function, dg_context_t *ctx) {
-    dg_enter_function(function);
-    call->function = function;
-    call->pool = NULL;
-    dg_status_t status;
-    lock_contexts();
-    call->ctx = resolve(ctx, &status);
-    if (call->ctx != NULL) call->options = dg_settings_in_force(&call->ctx->options);
-    unlock_contexts();
-    if (call->ctx != NULL && call->options.log != NULL) call->begin = seconds_now();
     return status;
 }
 
@@ -211,93 +217,23 @@ static dg_status_t make_slot(dg_context_t *ctx) {
     return DG_STATUS_OK;
 }
 
-static void log_pool(const dg_call_t *call) {
-    if (call->options.log == NULL || call->options.log_level < DG_LOG_INFO) return;
-    char line[128];
-    snprintf(line, sizeof line, "call=%s threads=%d isa=%s", call->function,
-        dg_cpu_pool_threads(call->pool), dg_cpu_pool_kernels(call->pool)->name);
-    call->options.log(call->options.log_user, DG_LOG_INFO, line);
-}
-
-dg_status_t dg_call_pool(dg_call_t *call, dg_cpu_pool_t **pool) {
-    dg_status_t status = DG_STATUS_OK;
-    bool made = false;
+dg_status_t dg_hold_pool(
+    dg_context_t *ctx, struct dg_pool_slot_t **slot, dg_cpu_pool_t **pool, bool *made) {
     lock_contexts();
-    if (call->pool == NULL) {
-        made = call->ctx->slot == NULL;
-        if (made) status = make_slot(call->ctx);
-        if (call->ctx->slot != NULL) {
-            call->slot = call->ctx->slot;
-            call->slot->users += 1;
-            call->pool = call->slot->pool;
-        }
-    }
+    *made = ctx->slot == NULL;
+    const dg_status_t status = *made ? make_slot(ctx) : DG_STATUS_OK;
+    *slot = ctx->slot;
+    *pool = ctx->slot == NULL ? NULL : ctx->slot->pool;
+    if (ctx->slot != NULL) ctx->slot->users += 1;
     unlock_contexts();
-    *pool = call->pool;
-    if (made && call->pool != NULL) log_pool(call);
+    *made = *made && status == DG_STATUS_OK;
     return status;
 }
 
-static void log_call(const dg_call_t *call, dg_status_t status) {
-    const dg_log_level_t level = status == DG_STATUS_OK ? DG_LOG_DEBUG : DG_LOG_ERROR;
-    if (call->options.log == NULL || level > call->options.log_level) return;
-    char line[1200];
-    if (status == DG_STATUS_OK) {
-        snprintf(line, sizeof line, "call=%s us=%.1f", call->function,
-            1e6 * (seconds_now() - call->begin));
-    } else {
-        snprintf(line, sizeof line, "call=%s status=%s error=\"%s\"", call->function,
-            dg_status_string(status), dg_last_error());
-    }
-    call->options.log(call->options.log_user, level, line);
-}
-
-dg_status_t dg_end_call(dg_call_t *call, dg_status_t status) {
-    if (call->pool != NULL) {
-        lock_contexts();
-        call->slot->users -= 1;
-        pool_slot_t *last = call->slot->orphan && call->slot->users == 0 ? call->slot : NULL;
-        unlock_contexts();
-        destroy_slot(last);
-        call->pool = NULL;
-    }
-    log_call(call, status);
-    return status;
-}
-
-dg_status_t dg_check_args(const void *args, size_t expected, const char *name, const char *type) {
-    DG_REQUIRE(args != NULL, DG_STATUS_NULL_POINTER, name, "", "NULL, expected a %s", type);
-    const size_t size = *(const size_t *)args;
-    DG_REQUIRE(size == expected, DG_STATUS_BAD_STRUCT_SIZE, name, ".struct_size",
-        "%zu, expected %zu; start the struct from its _INIT macro, and build against the headers of "
-        "this library",
-        size, expected);
-    return DG_STATUS_OK;
-}
-
-dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed) {
-    if (launch == NULL) {
-        DG_REQUIRE(needed == 0, DG_STATUS_SMALL_WORKSPACE, "launch", "",
-            "NULL, but the call needs %zu bytes of workspace; pass a dg_launch_t that holds them",
-            needed);
-        return DG_STATUS_OK;
-    }
-    DG_TRY(dg_check_args(launch, sizeof *launch, "launch", "dg_launch_t"));
-    DG_REQUIRE(launch->workspace != NULL || launch->workspace_size == 0, DG_STATUS_NULL_POINTER,
-        "launch", ".workspace", "NULL with workspace_size %zu; pass the address of that memory",
-        launch->workspace_size);
-    DG_REQUIRE((uintptr_t)launch->workspace % 256 == 0, DG_STATUS_MISALIGNED, "launch",
-        ".workspace", "address %p, expected a multiple of 256; align the allocation",
-        launch->workspace);
-    DG_REQUIRE(launch->workspace_size >= needed, DG_STATUS_SMALL_WORKSPACE, "launch",
-        ".workspace_size",
-        "%zu bytes, expected at least %zu, as the family's _workspace query says",
-        launch->workspace_size, needed);
-    return DG_STATUS_OK;
-}
-
-dg_status_t dg_check_size(const size_t *bytes) {
-    DG_REQUIRE(bytes != NULL, DG_STATUS_NULL_POINTER, "bytes", "",
-        "NULL, expected the address of the size to fill");
-    return DG_STATUS_OK;
+void dg_release_pool(struct dg_pool_slot_t *slot) {
+    lock_contexts();
+    slot->users -= 1;
+    pool_slot_t *last = slot->orphan && slot->users == 0 ? slot : NULL;
+    unlock_contexts();
+    destroy_slot(last);
 }

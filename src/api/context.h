@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts inside the library: what an entry point asks for at its beginning and tells at its end.
- * The public side is deep_gemm/context.h. Called by every file of src/api; calls cpu/pool.h.
+ * Contexts inside the library: what an entry point asks for at its beginning and tells at its end
+ * (call.c), and what that needs of the context (context.c). The public side is deep_gemm/context.h.
+ * Called by every file of src/api; calls cpu/pool.h.
  */
 #ifndef DG_API_CONTEXT_H
 #define DG_API_CONTEXT_H
@@ -14,7 +15,7 @@
 typedef struct dg_call_t {
     const char *function;
     dg_context_t *ctx;
-    dg_context_options_t options; /* every field in force, none zero but log and log_user */
+    dg_context_options_t options; /* none zero but num_sms (all), device id, log and log_user */
     dg_cpu_pool_t *pool;          /* NULL until dg_call_pool() */
     struct dg_pool_slot_t *slot;  /* what keeps that pool alive */
     double begin;                 /* seconds, for the log */
@@ -36,6 +37,17 @@ dg_status_t dg_check_args(const void *args, size_t expected, const char *name, c
 
 /* Refuses a launch (which may be NULL) of another size, or with a workspace below `needed` bytes. */
 dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed);
+
+/* For call.c. The context meant by `ctx` (NULL: the default one), alive, with its settings; takes
+ * no lock once the default context has been used. */
+dg_status_t dg_read_context(
+    const dg_context_t *ctx, dg_context_t **resolved, dg_context_options_t *settings);
+
+/* For call.c. The context's worker pool, made if there is none (*made), kept until
+ * dg_release_pool(). On failure *slot is NULL and nothing is held. */
+dg_status_t dg_hold_pool(
+    dg_context_t *ctx, struct dg_pool_slot_t **slot, dg_cpu_pool_t **pool, bool *made);
+void dg_release_pool(struct dg_pool_slot_t *slot);
 
 /* Refuses NULL for the size that a _workspace query fills. */
 dg_status_t dg_check_size(const size_t *bytes);

@@ -6,6 +6,7 @@
 #include "deep_gemm/gemm.h"
 
 #include "api/context.h"
+#include "api/gpu.h"
 #include "base/error.h"
 #include "cpu/gemm.h"
 #include "model/arguments.h"
@@ -27,7 +28,6 @@ static dg_status_t check(const dg_gemm_args_t *args, dg_gemm_problem_t *problem)
     const int count = sizeof inputs / sizeof *inputs;
     DG_TRY(dg_check_result(&args->d, 2));
     DG_TRY(dg_check_devices(&args->d, "d", inputs, count));
-    DG_TRY(dg_check_backend(&args->d, "d", "gemm"));
     problem->m = args->d.shape[0];
     problem->n = args->d.shape[1];
     DG_TRY(check_operands(args, problem));
@@ -41,6 +41,10 @@ static dg_status_t run(dg_call_t *call, const dg_gemm_args_t *args, const dg_lau
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check(args, &problem));
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
+    if (args->d.device.type == DG_DEVICE_CUDA) {
+        const dg_gpu_product_t product = {.gemm = &problem, .ordinal = args->d.device.id};
+        return dg_gpu_multiply(call, &product, launch);
+    }
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_gemm(pool, &problem);
@@ -52,17 +56,20 @@ dg_status_t dg_gemm(dg_context_t *ctx, const dg_gemm_args_t *args, const dg_laun
     return dg_end_call(&call, run(&call, args, launch));
 }
 
-static dg_status_t query(const dg_gemm_args_t *args, size_t *bytes) {
+static dg_status_t query(const dg_call_t *call, const dg_gemm_args_t *args, size_t *bytes) {
     dg_gemm_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &problem));
     *bytes = 0;
-    return DG_STATUS_OK;
+    if (args->d.device.type != DG_DEVICE_CUDA || problem.m == 0 || problem.n == 0)
+        return DG_STATUS_OK;
+    const dg_gpu_product_t product = {.gemm = &problem, .ordinal = args->d.device.id};
+    return dg_gpu_workspace(call, &product, bytes);
 }
 
 dg_status_t dg_gemm_workspace(dg_context_t *ctx, const dg_gemm_args_t *args, size_t *bytes) {
     dg_call_t call;
     DG_TRY(dg_begin_call(&call, "dg_gemm_workspace", ctx));
-    return dg_end_call(&call, query(args, bytes));
+    return dg_end_call(&call, query(&call, args, bytes));
 }

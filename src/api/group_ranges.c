@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "model/tensor.h"
 
 dg_status_t dg_read_groups(dg_call_groups_t *read, const dg_call_t *call, const dg_groups_t *groups,
     const char *name, dg_group_forms_t forms, int64_t rows) {
@@ -15,6 +16,11 @@ dg_status_t dg_read_groups(dg_call_groups_t *read, const dg_call_t *call, const 
     int64_t count;
     DG_TRY(dg_check_groups(groups, name, forms, &count));
     if (count == 0) return DG_STATUS_OK;
+    const dg_tensor_t *values = &groups->values;
+    DG_REQUIRE(!dg_tensor_given(values) || values->device.type == DG_DEVICE_CPU,
+        DG_STATUS_BAD_DEVICE, name, ".values",
+        "device type %d, expected the CPU (%d), where the other tensors are; copy the values there",
+        (int)values->device.type, (int)DG_DEVICE_CPU);
     const bool fits = (uint64_t)count <= SIZE_MAX / sizeof *read->ranges;
     read->ranges = fits ? malloc((size_t)count * sizeof *read->ranges) : NULL;
     DG_REQUIRE(read->ranges != NULL, DG_STATUS_OUT_OF_MEMORY, name, "",

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "api/gpu.h"
 #include "base/error.h"
 #include "cpu/k_grouped.h"
 #include "deep_gemm/grouped.h"
@@ -17,10 +18,11 @@
 
 enum { INPUT_COUNT = 8 };
 
-static dg_status_t check_groups(
-    const dg_k_grouped_gemm_args_t *args, dg_k_grouped_problem_t *problem) {
+static dg_status_t check_groups(const dg_k_grouped_gemm_args_t *args,
+    const dg_context_options_t *options, dg_k_grouped_problem_t *problem) {
     const bool flat = args->a.form == DG_K_FLAT || args->b.form == DG_K_FLAT;
     problem->groups = args->groups;
+    if (args->groups.alignment == 0) problem->groups.alignment = options->mk_alignment;
     DG_TRY(
         dg_check_groups(&args->groups, "groups", DG_GROUP_FORMS_ALONG_ROWS, &problem->group_count));
     DG_REQUIRE(!flat || args->groups.form == DG_GROUPS_SIZES, DG_STATUS_BAD_ENUM, "groups", ".form",
@@ -106,7 +108,8 @@ static dg_status_t check_apart(const dg_k_grouped_gemm_args_t *args,
                                             : dg_check_apart(&args->d, "d", inputs, count);
 }
 
-static dg_status_t check(const dg_k_grouped_gemm_args_t *args, dg_k_grouped_problem_t *problem) {
+static dg_status_t check(const dg_k_grouped_gemm_args_t *args, const dg_context_options_t *options,
+    dg_k_grouped_problem_t *problem) {
     const dg_input_t inputs[INPUT_COUNT] = {
         {&args->a.data, "a", ".data"}, {&args->a.scale, "a", ".scale"},
         {&args->a.rows, "a", ".rows"}, {&args->b.data, "b", ".data"},
@@ -116,8 +119,7 @@ static dg_status_t check(const dg_k_grouped_gemm_args_t *args, dg_k_grouped_prob
     };
     *problem = (dg_k_grouped_problem_t){0};
     DG_TRY(dg_check_devices(&args->d, "d", inputs, INPUT_COUNT));
-    DG_TRY(dg_check_backend(&args->d, "d", "k_grouped_gemm"));
-    DG_TRY(check_groups(args, problem));
+    DG_TRY(check_groups(args, options, problem));
     DG_TRY(check_output(args, problem));
     DG_TRY(check_operands(args, problem));
     return check_apart(args, problem, inputs, INPUT_COUNT - 1);
@@ -128,8 +130,12 @@ static dg_status_t run(
     dg_k_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_k_grouped_gemm_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check(args, &problem));
+    DG_TRY(check(args, &call->options, &problem));
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
+    if (args->d.device.type == DG_DEVICE_CUDA) {
+        const dg_gpu_product_t product = {.k_grouped = &problem, .ordinal = args->d.device.id};
+        return dg_gpu_multiply(call, &product, launch);
+    }
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_k_grouped(pool, &problem, &call->options);
@@ -142,18 +148,22 @@ dg_status_t dg_k_grouped_gemm(
     return dg_end_call(&call, run(&call, args, launch));
 }
 
-static dg_status_t query(const dg_k_grouped_gemm_args_t *args, size_t *bytes) {
+static dg_status_t query(
+    const dg_call_t *call, const dg_k_grouped_gemm_args_t *args, size_t *bytes) {
     dg_k_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_k_grouped_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
-    DG_TRY(check(args, &problem));
+    DG_TRY(check(args, &call->options, &problem));
     *bytes = 0;
-    return DG_STATUS_OK;
+    if (args->d.device.type != DG_DEVICE_CUDA || problem.m == 0 || problem.n == 0)
+        return DG_STATUS_OK;
+    const dg_gpu_product_t product = {.k_grouped = &problem, .ordinal = args->d.device.id};
+    return dg_gpu_workspace(call, &product, bytes);
 }
 
 dg_status_t dg_k_grouped_gemm_workspace(
     dg_context_t *ctx, const dg_k_grouped_gemm_args_t *args, size_t *bytes) {
     dg_call_t call;
     DG_TRY(dg_begin_call(&call, "dg_k_grouped_gemm_workspace", ctx));
-    return dg_end_call(&call, query(args, bytes));
+    return dg_end_call(&call, query(&call, args, bytes));
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "api/gpu.h"
 #include "base/error.h"
 #include "cpu/m_grouped.h"
 #include "deep_gemm/grouped.h"
@@ -42,6 +43,7 @@ static dg_status_t check_groups(const dg_m_grouped_gemm_args_t *args,
     problem->groups = *groups;
     if (groups->alignment == 0) problem->groups.alignment = options->mk_alignment;
     problem->zero_padding = args->zero_padding != DG_OFF;
+    problem->expected_m = args->expected_m;
     DG_REQUIRE(!indexed || count == problem->rows, DG_STATUS_BAD_SHAPE, "groups", ".values",
         "shape [%" PRId64 "], expected [%" PRId64 "]: %s has an entry for each row of d; pass as "
         "many",
@@ -78,12 +80,17 @@ static dg_status_t check(const dg_m_grouped_gemm_args_t *args, const dg_context_
     };
     const int count = sizeof inputs / sizeof *inputs;
     DG_TRY(dg_check_devices(&args->d, "d", inputs, count));
-    DG_TRY(dg_check_backend(&args->d, "d", "m_grouped_gemm"));
     DG_TRY(check_hints(args));
     DG_TRY(check_groups(args, options, problem));
     DG_TRY(check_operands(args, problem));
     DG_TRY(dg_check_accumulator(&args->c, &args->d, &problem->out));
     return dg_check_apart(&args->d, "d", inputs, count - 1);
+}
+
+static dg_gpu_product_t gpu_product(
+    const dg_m_grouped_gemm_args_t *args, const dg_m_grouped_problem_t *problem) {
+    return (dg_gpu_product_t){
+        .m_grouped = problem, .ordinal = args->d.device.id, .expected_m = args->expected_m};
 }
 
 static dg_status_t run(
@@ -93,6 +100,10 @@ static dg_status_t run(
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check(args, &call->options, &problem));
     if (problem.rows == 0 || problem.n == 0) return DG_STATUS_OK;
+    if (args->d.device.type == DG_DEVICE_CUDA) {
+        const dg_gpu_product_t product = gpu_product(args, &problem);
+        return dg_gpu_multiply(call, &product, launch);
+    }
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_m_grouped(pool, &problem, &call->options);
@@ -112,7 +123,10 @@ static dg_status_t query(
     DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &call->options, &problem));
     *bytes = 0;
-    return DG_STATUS_OK;
+    if (args->d.device.type != DG_DEVICE_CUDA || problem.rows == 0 || problem.n == 0)
+        return DG_STATUS_OK;
+    const dg_gpu_product_t product = gpu_product(args, &problem);
+    return dg_gpu_workspace(call, &product, bytes);
 }
 
 dg_status_t dg_m_grouped_gemm_workspace(

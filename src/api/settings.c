@@ -59,10 +59,12 @@ static dg_context_options_t constant_settings(void) {
 
 dg_status_t dg_initial_settings(dg_context_options_t *settings) {
     dg_context_options_t initial = constant_settings();
-    int32_t invariant = 0;
+    int32_t invariant = 0,
+            cache_mb = 0; /* the latter is used by src/jit, which cannot fail over it */
     DG_TRY(dg_env_number(DG_ENV_NUM_THREADS, 1, MAX_THREADS, &initial.num_threads));
     DG_TRY(dg_env_number(DG_ENV_BATCH_INVARIANT, 0, 1, &invariant));
     DG_TRY(isa_from_environment(&initial.cpu_isa));
+    DG_TRY(dg_env_number(DG_ENV_JIT_CACHE_MB, 1, INT32_MAX, &cache_mb));
     if (invariant) initial.batch_invariant = DG_ON;
     *settings = initial;
     return DG_STATUS_OK;

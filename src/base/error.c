@@ -7,8 +7,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { MESSAGE_BYTES = 1024, ARGUMENT_BYTES = 96 };
+enum {
+    MESSAGE_BYTES = sizeof((dg_kept_error_t *)NULL)->message,
+    ARGUMENT_BYTES = sizeof((dg_kept_error_t *)NULL)->argument
+};
 
 static _Thread_local const char *current_function = "deep_gemm";
 static _Thread_local char last_message[MESSAGE_BYTES];
@@ -16,6 +20,10 @@ static _Thread_local char last_argument[ARGUMENT_BYTES];
 
 void dg_enter_function(const char *name) {
     current_function = name;
+}
+
+const char *dg_current_function(void) {
+    return current_function;
 }
 
 dg_status_t dg_fail(
@@ -32,6 +40,16 @@ dg_status_t dg_fail(
         va_end(values);
     }
     return status;
+}
+
+void dg_keep_error(dg_kept_error_t *kept) {
+    memcpy(kept->message, last_message, sizeof last_message);
+    memcpy(kept->argument, last_argument, sizeof last_argument);
+}
+
+void dg_restore_error(const dg_kept_error_t *kept) {
+    memcpy(last_message, kept->message, sizeof last_message);
+    memcpy(last_argument, kept->argument, sizeof last_argument);
 }
 
 const char *dg_last_error(void) {

@@ -12,6 +12,7 @@
 /* Names the public function that is running on this thread: the first word of its messages. The
  * string must be static. */
 void dg_enter_function(const char *name);
+const char *dg_current_function(void);
 
 /* Stores "<function>: <argument><field>: <text>" and returns `status`. `argument` and `field` are
  * joined to the argument's full name, ("b", ".scale"); both empty: no single argument is to blame.
@@ -21,6 +22,14 @@ __attribute__((format(printf, 4, 5), cold))
 #endif
 dg_status_t
 dg_fail(dg_status_t status, const char *argument, const char *field, const char *format, ...);
+
+/* The last error, for a function that tries several ways: what the failed ones said must not stay
+ * behind once one succeeds. */
+typedef struct dg_kept_error_t {
+    char message[1024], argument[96];
+} dg_kept_error_t;
+void dg_keep_error(dg_kept_error_t *kept);
+void dg_restore_error(const dg_kept_error_t *kept);
 
 /* Leaves the enclosing function with an error unless `condition` holds. Returns `status` itself, not
  * what dg_fail() hands back, so that a static analyser sees that it is no success. */

@@ -77,9 +77,6 @@ dg_status_t dg_check_groups(
     const dg_tensor_t *values = &groups->values;
     DG_TRY(dg_check_tensor(
         values, name, ".values", DG_DTYPE_BIT(DG_DTYPE_I32) | DG_DTYPE_BIT(DG_DTYPE_I64), 1));
-    DG_REQUIRE(values->device.type == DG_DEVICE_CPU, DG_STATUS_BAD_DEVICE, name, ".values",
-        "device type %d, expected the CPU (%d), where the other tensors are; copy the values there",
-        (int)values->device.type, (int)DG_DEVICE_CPU);
     *count = values->shape[0];
     return DG_STATUS_OK;
 }

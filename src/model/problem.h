@@ -59,6 +59,7 @@ typedef struct dg_m_grouped_problem_t {
     dg_groups_t groups; /* alignment is set */
     dg_tensor_t a_rows; /* DG_NO_TENSOR: row i of the product is row i of a */
     bool zero_padding;
+    int32_t expected_m; /* rows of a usual group, 0: unknown; for planning alone */
 } dg_m_grouped_problem_t;
 
 /* One side of a K-grouped product: mn by tokens. */

@@ -4,10 +4,15 @@
  * macros open; a specialisation gives each a value. It is what gets compiled, cached and launched:
  * shapes are run-time arguments and never part of it. Used by plan, jit, cuda; the list itself is
  * kernels/args/kernels.h.
+ *
+ * As text a specialisation is a line of kernels/catalogue.txt:
+ *
+ *     sm90_fp8_gemm_block BLOCK_M=256 BLOCK_N=128 STAGES=4 ...
  */
 #ifndef DG_PLAN_KERNEL_H
 #define DG_PLAN_KERNEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "deep_gemm/status.h"
@@ -37,5 +42,25 @@ typedef enum dg_kernel_id_t {
 
 /* The kernel of an id below DG_KERNEL_COUNT. */
 const dg_kernel_t *dg_find_kernel(int32_t id);
+
+/* The id of a kernel's name, the first `length` characters of `name`; -1 if there is none. */
+int32_t dg_find_kernel_id(const char *name, size_t length);
+
+/* The place of a field in values[], -1 if the kernel has no field of that name. */
+int32_t dg_find_field(const dg_kernel_t *kernel, const char *field, size_t length);
+
+/* Room for any specialisation as text. */
+#define DG_SPECIALISATION_TEXT 768
+
+/* Writes a specialisation as a line of the catalogue, without a newline; cut off at size - 1. Returns
+ * the length that the whole text has. */
+size_t dg_format_specialisation(const dg_specialisation_t *specialisation, char *text, size_t size);
+
+/* Reads such a line; fields may stand in any order, every field once. BAD_VALUE otherwise. */
+dg_status_t dg_parse_specialisation(const char *text, dg_specialisation_t *specialisation);
+
+/* Entry `index` of the catalogue among those of a kernel, in the order of the file; NULL past the
+ * last. The catalogue is what the library is built with: kernels/catalogue.txt. */
+const dg_specialisation_t *dg_catalogue_entry(int32_t kernel, int32_t index);
 
 #endif

@@ -8,25 +8,15 @@
 #define DG_PLAN_PLAN_H
 
 #include "plan/kernel.h"
+#include "plan/machine.h"
 #include "plan/work.h"
 
-/* What the planner knows of a GPU: a row of the table in machine.c, or asked of the driver. */
-typedef struct dg_machine_t {
-    const char *name;          /* "H200" */
-    int32_t architecture;      /* 90 */
-    int32_t sms;               /* 132 */
-    int32_t shared_bytes;      /* most dynamic shared memory of one CTA, 232448 */
-    int32_t clusters_of_2;     /* clusters of two big CTAs that run at once, 66 */
-    float clock_mhz;           /* under load */
-    float memory_bytes_per_us; /* copy rate that kernels reach, read + write */
-    float launch_us;           /* of an empty kernel, event to event */
-} dg_machine_t;
-
 typedef struct dg_plan_options_t {
-    int32_t num_sms; /* 0: all */
-    int32_t block_m_multiple, block_n_multiple;
-    bool batch_invariant;
+    int32_t num_sms;                            /* 0: all */
+    int32_t block_m_multiple, block_n_multiple; /* of the tile's extents; 0 or 1: any */
+    bool batch_invariant; /* bits of a row must not depend on m or on other rows */
     bool pdl;
+    const dg_specialisation_t *only; /* NULL: the whole catalogue; else this candidate alone */
 } dg_plan_options_t;
 
 #define DG_MAX_STAGES 3
@@ -42,15 +32,18 @@ typedef struct dg_plan_t {
     int32_t stage_count; /* helpers first, the kernel itself last */
     dg_plan_stage_t stage[DG_MAX_STAGES];
     int32_t block_m, block_n, splits, band; /* the kernel's tile, parts of k, raster */
-    uint64_t workspace;                     /* bytes */
     float us;                               /* predicted time */
+    uint64_t workspace;                     /* bytes */
+    const char
+        *refusal; /* a kernel's file that offers nothing says why, in static text; else NULL */
 } dg_plan_t;
 
 /* Finds the cheapest plan. UNSUPPORTED if no kernel can do the work on this machine. */
 dg_status_t dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan);
 
-/* What each kernel's file offers: the best plan that kernel has; false if it cannot do the work. */
+/* What each kernel's file offers: the best plan that kernel has; false if it cannot do the work, with
+ * plan->refusal set. `plan` comes zeroed. Called for machines of every architecture. */
 typedef bool dg_plan_kernel_fn(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan);
 dg_plan_kernel_fn dg_plan_any_gemm;
@@ -58,7 +51,7 @@ dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_block;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_vector;
 dg_plan_kernel_fn dg_plan_sm90_bf16_gemm;
 
-/* Entry `index` of the catalogue among those of a kernel; NULL past the last. */
-const dg_specialisation_t *dg_catalogue_entry(int32_t kernel, int32_t index);
+/* The planning function of a kernel; NULL for one that has none (a helper). */
+dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel);
 
 #endif

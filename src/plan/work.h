@@ -17,8 +17,12 @@ typedef enum dg_family_t {
     DG_FAMILY_K_GROUPED_GEMM = 3
 } dg_family_t;
 
-/* One side, [group, mn, k]. Alignments are in bytes, the largest power of two up to 128 that divides
- * the address and every stride but the unit one (strides of axes of extent 1 do not count). */
+/* One side, [group, mn, k].
+ *
+ * Alignments are in bytes: the largest power of two up to 128 that divides the address and every
+ * stride but that of the contiguous axis (strides of axes of extent 1 do not count, a NULL address
+ * is aligned). 1 if a stride is not positive or is 2^40 bytes or more: TMA takes neither. FLAT: that
+ * of the address; see aligned_groups for the strides. */
 typedef struct dg_work_side_t {
     uint8_t dtype;        /* dg_dtype_t */
     uint8_t k_contiguous; /* 1: k has stride 1; 0: mn has */
@@ -27,7 +31,7 @@ typedef struct dg_work_side_t {
     uint8_t gathered;            /* rows are picked by a list */
     uint8_t scale_dtype;         /* dg_dtype_t; DG_DTYPE_NONE: every factor is 1 */
     uint8_t scale_mn_contiguous; /* 1: mn has stride 1; 0: k has; 2: neither */
-    uint8_t scale_alignment;
+    uint8_t scale_alignment;     /* all strides count if neither is 1 */
     int32_t gran_mn, gran_k;
 } dg_work_side_t;
 
@@ -43,11 +47,14 @@ typedef struct dg_work_t {
     uint8_t k_output;    /* dg_k_output_t */
     uint8_t out_dtype;   /* BF16 or F32 */
     uint8_t accumulates; /* c given */
-    uint8_t d_alignment, c_alignment;
+    uint8_t d_alignment,
+        c_alignment; /* as those of a side; c: 0 without c; LIST: the least of all */
     uint8_t zero_padding;
-    uint8_t aligned_groups; /* K-grouped: host knows that all k_g are multiples of 16 */
-    uint8_t reserved[4];
+    uint8_t aligned_groups;  /* K-grouped: host knows that all k_g are multiples of 16 */
+    int32_t group_alignment; /* rows: PSUM and BLOCK_INDEX; else 0 */
 } dg_work_t;
+
+_Static_assert(sizeof(dg_work_t) == 80, "bytes are compared: no padding");
 
 void dg_gemm_work(const dg_gemm_problem_t *problem, dg_work_t *work);
 void dg_m_grouped_gemm_work(const dg_m_grouped_problem_t *problem, dg_work_t *work);

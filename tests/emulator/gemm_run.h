@@ -17,7 +17,13 @@ struct GemmShape {
     int32_t m, n, k;
 };
 
+struct GemmOptions {
+    bool by_tma = true;     // d is stored by TMA, where whole rows of a chunk belong to a tile
+    bool odd_pitch = false; // rows of d begin anywhere; by_tma must be false
+    emu::Swizzle a_swizzle =
+        emu::Swizzle::B128; // of the tensor map of a; the kernel needs 128 bytes
+};
+
 // Empty if the run was right, otherwise what was wrong: a fault of the emulator, or wrong results.
-// a_swizzle: of the tensor map of a; the kernel needs 128 bytes.
 std::string run_gemm(const emu::Specialisation &s, const GemmShape &shape, bool exact,
-    const emu::Config &config, uint32_t grid, emu::Swizzle a_swizzle = emu::Swizzle::B128);
+    const emu::Config &config, uint32_t grid, const GemmOptions &options = {});

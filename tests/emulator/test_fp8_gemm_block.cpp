@@ -5,11 +5,12 @@
 #include "check.h"
 #include "gemm_run.h"
 
-static void run_all_schedules(const char *name, const GemmShape &shape, uint32_t grid) {
+static void run_all_schedules(
+    const char *name, const GemmShape &shape, uint32_t grid, const GemmOptions &options = {}) {
     const emu::Specialisation &s = emu::find_specialisation(name);
     for (const bool exact : {true, false})
         for (emu::Config config : check::schedules()) {
-            const std::string wrong = run_gemm(s, shape, exact, config, grid);
+            const std::string wrong = run_gemm(s, shape, exact, config, grid, options);
             if (!wrong.empty())
                 throw std::runtime_error(
                     std::string(s.name) + " seed " + std::to_string(config.seed) + ": " + wrong);
@@ -33,25 +34,33 @@ TEST(many_k_blocks) {
 }
 TEST(stored_without_tma) {
     for (const GemmShape &shape : {GemmShape{70, 131, 256}, {130, 1, 128}, {5, 384, 128}})
-        run_all_schedules("block_direct", shape, 2);
+        run_all_schedules("block_direct", shape, 2, {false, true});
 }
 // TMA stores whole pieces of 16 bytes: the reason for `direct`.
+TEST(stored_without_tma_in_pieces_of_16_bytes) {
+    run_all_schedules("block_plain", {70, 131, 256}, 2, {false});
+    run_all_schedules("block_share_b", {70, 131, 256}, 2, {false});
+}
+TEST(one_store_for_a_warpgroup) {
+    run_all_schedules("block_wide_store", {200, 232, 640}, 2);
+    run_all_schedules("block_wide_store", {200, 233, 384}, 2, {false, true});
+}
 TEST(tma_would_store_beyond_ragged_columns) {
     const std::string wrong = run_gemm(
         emu::find_specialisation("block_plain"), {70, 131, 256}, true, check::schedules()[0], 2);
     REQUIRE(wrong.find(" 0 of 70 x 131 elements wrong") != std::string::npos);
-    REQUIRE(wrong.find("350 written outside") != std::string::npos);
+    REQUIRE(wrong.find("320 written outside") != std::string::npos);
 }
 // A map of a with another swizzle than the kernel's descriptors say.
 TEST(bug_operand_map_without_swizzle) {
     for (const emu::Config &config : check::schedules())
         REQUIRE(!run_gemm(emu::find_specialisation("block_plain"), {200, 232, 640}, true, config, 2,
-            emu::Swizzle::None)
+            {true, false, emu::Swizzle::None})
                      .empty());
 }
 TEST(bug_operand_map_with_a_narrower_swizzle) {
     const std::string wrong = run_gemm(emu::find_specialisation("block_plain"), {200, 232, 640},
-        true, check::schedules()[0], 2, emu::Swizzle::B64);
+        true, check::schedules()[0], 2, {true, false, emu::Swizzle::B64});
     REQUIRE(wrong.find("exceeds the swizzle span") != std::string::npos);
 }
 TEST(shared_a_two_tiles) {

@@ -18,6 +18,10 @@ TEST(words_of_every_size) {
         st_global_x4(buffer.data, in);
         ld_global_x4(out, buffer.data);
         REQUIRE(memcmp(in, out, 16) == 0);
+        ld_global_x2(out + 2, buffer.data + 2);
+        REQUIRE(memcmp(in, out, 16) == 0);
+        REQUIRE(ld_global_u16(buffer.data + 1) == 2);
+        REQUIRE(ld_global_u64(buffer.data) == (2ull << 32 | 1));
         st_global_u16(buffer.data + 8, 7);
         st_global_f32(reinterpret_cast<float *>(buffer.data) + 9, 2.5f);
         REQUIRE(ld_global_f32(reinterpret_cast<float *>(buffer.data) + 9) == 2.5f);
@@ -27,6 +31,10 @@ TEST(words_of_every_size) {
 TEST(bug_global_index_past_the_end) {
     Buffer<uint32_t> buffer(31);
     expect_bug("BOUNDS", shape(1, 32, 0), [&] { st_global_u32(buffer.data + thread_index(), 1); });
+}
+TEST(bug_prefetch_past_the_end) {
+    Buffer<uint32_t> buffer(32);
+    expect_bug("BOUNDS", shape(1, 32, 0), [&] { prefetch_global(buffer.data + 32); });
 }
 TEST(bug_store_to_an_input) {
     Buffer<uint32_t> buffer(32, true);

@@ -20,13 +20,16 @@ int main(int argc, char **argv) {
         const emu::Specialisation &s = kernels[random() % std::size(kernels)];
         GemmShape shape = {
             draw(1, 2 * s.value("BLOCK_M")), draw(1, 2 * s.value("BLOCK_N")), 16 * draw(1, 32)};
-        if (s.value("STORE_BUFFERS") > 0) shape.n = (shape.n + 7) / 8 * 8;
+        GemmOptions options;
+        options.by_tma = random() % 4 != 0;
+        if (options.by_tma) shape.n = (shape.n + 7) / 8 * 8;
+        options.odd_pitch = !options.by_tma && random() % 2;
         emu::Config config;
         config.seed = static_cast<uint64_t>(run);
         config.delay = random() % 4 ? emu::Delay::Random : emu::Delay::Longest;
         config.polls_until_livelock = 100000;
         const uint32_t grid = 2u << random() % 2;
-        const std::string wrong = run_gemm(s, shape, random() % 2, config, grid);
+        const std::string wrong = run_gemm(s, shape, random() % 2, config, grid, options);
         if (wrong.empty()) continue;
         printf("FAIL  seed %ld, %s, %d x %d x %d, grid %u: %s\n", run, s.name, shape.m, shape.n,
             shape.k, grid, wrong.c_str());

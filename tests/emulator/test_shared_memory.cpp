@@ -29,6 +29,8 @@ TEST(shared_vectors_and_floats) {
         st_shared_x4(at, in);
         ld_shared_x4(out, at);
         REQUIRE(memcmp(in, out, 16) == 0);
+        st_shared_x2(at + 8, 5, 6);
+        REQUIRE(ld_shared_u32(at + 8) == 5 && ld_shared_u32(at + 12) == 6);
         st_shared_f32(at + 4, 1.5f);
         REQUIRE(ld_shared_f32(at + 4) == 1.5f);
     });

@@ -28,6 +28,8 @@ _Static_assert(sizeof(dg_context_options_t) == 80, "options");
 _Static_assert(offsetof(dg_context_options_t, log) == 64, "options.log");
 _Static_assert(sizeof(dg_launch_t) == 32, "launch");
 _Static_assert(sizeof(dg_env_entry_t) == 32, "env entry");
+_Static_assert(sizeof(dg_device_info_t) == 136, "device info");
+_Static_assert(offsetof(dg_device_info_t, driver_version) == 128, "device info.driver_version");
 _Static_assert(sizeof(dg_operand_t) == 184, "operand");
 _Static_assert(sizeof(dg_gemm_args_t) == 552, "gemm");
 _Static_assert(sizeof(dg_groups_t) == 120, "groups");
@@ -123,6 +125,7 @@ static void test_initialisers(void **state) {
     (void)state;
     const dg_context_options_t options = DG_CONTEXT_OPTIONS_INIT;
     const dg_launch_t launch = DG_LAUNCH_INIT;
+    const dg_device_info_t info = DG_DEVICE_INFO_INIT;
     const dg_gemm_args_t gemm = DG_GEMM_ARGS_INIT;
     const dg_m_grouped_gemm_args_t m_grouped = DG_M_GROUPED_GEMM_ARGS_INIT;
     const dg_k_grouped_gemm_args_t k_grouped = DG_K_GROUPED_GEMM_ARGS_INIT;
@@ -133,6 +136,7 @@ static void test_initialisers(void **state) {
     const dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
     assert_int_equal(options.struct_size, sizeof options);
     assert_int_equal(launch.struct_size, sizeof launch);
+    assert_int_equal(info.struct_size, sizeof info);
     assert_int_equal(gemm.struct_size, sizeof gemm);
     assert_int_equal(m_grouped.struct_size, sizeof m_grouped);
     assert_int_equal(k_grouped.struct_size, sizeof k_grouped);

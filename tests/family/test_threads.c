@@ -2,8 +2,8 @@
  *
  * Calls from several threads: each with its own context, all with one context, all with the default
  * context; and a fork between calls, after which parent and child both go on. Every result is
- * compared byte for byte with one computed alone. Guards against shared scratch memory, a pool that
- * serves one caller, and locks left held in a child. Run under ThreadSanitizer as well.
+ * compared byte for byte with one computed alone. Also settings read while they change. Guards against
+ * shared scratch memory, a pool that serves one caller, torn settings, and locks left held in a child. Run under ThreadSanitizer as well.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -228,11 +228,46 @@ static void test_fork_during_calls(void **state) {
     expect_ok(dg_context_destroy(ctx));
 }
 
+enum { CHANGES = 20000 };
+
+/* Sets num_sms and block_m_multiple to one number at a time. */
+static void *change_settings(void *ctx) {
+    for (int32_t i = 1; i <= CHANGES; i++) {
+        dg_context_options_t options = DG_CONTEXT_OPTIONS_INIT;
+        options.num_sms = i % 4096 + 1;
+        options.block_m_multiple = options.num_sms;
+        if (dg_context_set_options(ctx, &options) != DG_STATUS_OK) return ctx;
+    }
+    return NULL;
+}
+
+/* Whoever reads meanwhile sees both old or both new. */
+static void test_settings_are_never_torn(void **state) {
+    (void)state;
+    dg_context_options_t options = DG_CONTEXT_OPTIONS_INIT;
+    options.num_sms = options.block_m_multiple = 7;
+    dg_context_t *ctx;
+    assert_int_equal(dg_context_create(&ctx, &options), DG_STATUS_OK);
+    pthread_t writer;
+    assert_int_equal(pthread_create(&writer, NULL, change_settings, ctx), 0);
+    int torn = 0;
+    for (int i = 0; i < CHANGES; i++) {
+        if (dg_context_get_options(ctx, &options) != DG_STATUS_OK) break;
+        torn += options.num_sms != options.block_m_multiple;
+    }
+    void *failed;
+    assert_int_equal(pthread_join(writer, &failed), 0);
+    assert_null(failed);
+    assert_int_equal(torn, 0);
+    assert_int_equal(dg_context_destroy(ctx), DG_STATUS_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_context_each, guard_teardown),
         cmocka_unit_test_teardown(test_one_context, guard_teardown),
         cmocka_unit_test_teardown(test_default_context, guard_teardown),
+        cmocka_unit_test_teardown(test_settings_are_never_torn, guard_teardown),
         cmocka_unit_test_teardown(test_fork, guard_teardown),
         cmocka_unit_test_teardown(test_fork_during_calls, guard_teardown),
     };

@@ -6,16 +6,16 @@
 #ifndef DG_TESTS_GPU_SPECIALISATIONS_H
 #define DG_TESTS_GPU_SPECIALISATIONS_H
 
-/* BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS, SHARE, STORE_N, STORE_BUFFERS, UNROLL_K */
+/* BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS, SHARE, STORE_N, STORE_ROWS, STORE_BUFFERS, UNROLL_K */
 #define SPECIALISATIONS                                                                            \
-    SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 1, 4)                                           \
-    SPECIALISATION(192, 128, 4, 3, DG_SHARE_A, 64, 2, 4)                                           \
-    SPECIALISATION(192, 128, 4, 3, DG_SHARE_NONE, 64, 2, 1)                                        \
-    SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 0, 4)                                           \
-    SPECIALISATION(64, 96, 6, 1, DG_SHARE_NONE, 32, 0, 1)                                          \
-    SPECIALISATION(128, 192, 5, 2, DG_SHARE_B, 64, 1, 4)                                           \
-    SPECIALISATION(128, 160, 5, 2, DG_SHARE_B, 32, 5, 4)                                           \
-    SPECIALISATION(128, 128, 5, 2, DG_SHARE_NONE, 64, 2, 1)                                        \
-    SPECIALISATION(64, 96, 6, 1, DG_SHARE_NONE, 32, 2, 1)
+    SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 16, 1, 4)                                       \
+    SPECIALISATION(192, 128, 4, 3, DG_SHARE_A, 64, 16, 2, 4)                                       \
+    SPECIALISATION(192, 128, 4, 3, DG_SHARE_NONE, 64, 16, 2, 1)                                    \
+    SPECIALISATION(256, 128, 4, 2, DG_SHARE_A, 64, 64, 1, 4)                                       \
+    SPECIALISATION(64, 96, 6, 1, DG_SHARE_NONE, 32, 64, 1, 1)                                      \
+    SPECIALISATION(128, 192, 5, 2, DG_SHARE_B, 64, 16, 1, 4)                                       \
+    SPECIALISATION(128, 160, 5, 2, DG_SHARE_B, 32, 16, 5, 4)                                       \
+    SPECIALISATION(128, 128, 5, 2, DG_SHARE_NONE, 64, 16, 2, 1)                                    \
+    SPECIALISATION(64, 96, 6, 1, DG_SHARE_NONE, 32, 16, 2, 1)
 
 #endif

@@ -32,6 +32,7 @@ use_memory(
         tma_load_2d(base + 1024, &map, base, 0, 0);
         tma_load_3d(base + 1024, &map, base, 0, 0, 0);
         tma_load_2d_multicast(base + 1024, &map, base, 0, 0, 3);
+        tma_load_3d_multicast(base + 1024, &map, base, 0, 0, 0, 3);
         bulk_load(base + 1024, out, 16, base);
         tma_store_2d(&map, base + 1024, 0, 0);
         tma_store_3d(&map, base + 1024, 0, 0, 0);
@@ -64,6 +65,7 @@ use_memory(
     ld_shared_x4(v, base + lane * 16);
     st_shared_x4(base + lane * 16, v);
     st_shared_f32(base, ld_shared_f32(base + 4));
+    st_shared_x2(base + 8, v[0], v[1]);
     st_shared_u32(base, ld_shared_u32(base + 8));
     fence_proxy_async();
     fence_proxy_async_global();
@@ -78,7 +80,13 @@ use_memory(
     fence_acq_rel(SCOPE_GPU);
     fence_acq_rel(SCOPE_SYS);
     ld_global_x4(v, out);
+    ld_global_x2(v + 1, out);
+    prefetch_global(out);
+    sum += ld_global_u16(out) + (uint32_t)ld_global_u64(out);
     st_global_x4(out + 4, v);
+    ld_global_x2(v, out + 8);
+    st_global_x2(out + 10, v);
+    st_global_u64(out + 12, ld_global_u64(out + 14) + ld_global_u8(out) + ld_global_u16(out));
     st_global_u32(out, sum + ld_global_u32(out) + (uint32_t)clock_cycles());
     st_global_u16(out + 9, (uint16_t)sum);
     st_global_f32(out + 1, ld_global_f32(out) + ld_constant_f32(out + 7));
@@ -107,6 +115,7 @@ KERNEL(256) use_warp(float *out) {
     ldmatrix_x2_trans(b, row);
     mma_e4m3_m16n8k32(d, a, b);
     mma_tf32_m16n8k8(d, a, b);
+    mma_f16_m16n8k16(d, a, b);
     bar_arrive(1, 256);
     bar_sync(2, 256);
     cta_sync();
@@ -114,7 +123,8 @@ KERNEL(256) use_warp(float *out) {
     const float f = shuffle_f32(d[0], 3) + shuffle_xor_f32(d[1], 1) + f32_from_bits(s);
     pin_f32(d[2]);
     pin_f32_array(d, 4);
-    const uint32_t packed = pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(f);
+    a[0] = choose_bytes(a[0], a[1], 0x7213) + f16x2_from_e4m3x2(a[2]);
+    const uint32_t packed = a[0] + pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(f);
     st_global_u32(
         out + thread_index(), packed + swizzle_128(lane) + swizzle_64(lane) + swizzle_32(lane) +
                                   (uint32_t)make_descriptor_k128(base) +

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Frameworks that tests run on: numpy with ml_dtypes always, torch where it is installed."""
+"""Frameworks that tests run on: numpy with ml_dtypes always, torch where it is installed, torch on a
+GPU where there is one (elsewhere those tests are skipped by name)."""
 import importlib.util
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 class Numpy:
     name = "numpy"
+    block_error = 2.0**-20  # of the sum of |a b| over k, for FP32 accumulation
 
     def _type(self, dtype):
         import ml_dtypes
@@ -36,19 +38,23 @@ class Numpy:
 
 class Torch:
     name = "torch"
+    block_error = 2.0**-20
+    device = "cpu"
 
     def make(self, values, dtype):
         import torch
-        if dtype.startswith("int") or dtype.startswith("uint"):
-            return torch.tensor(np.ascontiguousarray(values)).to(getattr(torch, dtype))
-        return torch.tensor(np.asarray(values, np.float32)).to(getattr(torch, dtype))
+        if not dtype.startswith(("int", "uint")):
+            values = np.asarray(values, np.float32)
+        x = torch.tensor(np.ascontiguousarray(values).reshape(np.shape(values)))
+        return x.to(getattr(torch, dtype)).to(self.device)
 
     def poisoned(self, shape, dtype):
         import torch
-        return torch.full(tuple(shape), float("nan"), dtype=getattr(torch, dtype))
+        return torch.full(
+            tuple(shape), float("nan"), dtype=getattr(torch, dtype), device=self.device)
 
     def to_float64(self, x):
-        return x.detach().double().numpy()
+        return x.detach().cpu().double().numpy()
 
     def as_strided(self, x, shape, strides):
         return x.as_strided(shape, strides)
@@ -60,12 +66,30 @@ class Torch:
         return x.clone()
 
 
+class TorchOnGpu(Torch):
+    name = "torch-cuda"
+    block_error = 2.0**-10  # Hopper's tensor cores keep about 14 bits of an FP8 sum
+    device = "cuda"
+
+
+def _has_gpu():
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+    return torch.cuda.is_available()
+
+
 FRAMEWORKS = [Numpy()]
 if importlib.util.find_spec("torch") is not None:
     FRAMEWORKS.append(Torch())
+HAS_GPU = _has_gpu()
+if HAS_GPU:
+    FRAMEWORKS.append(TorchOnGpu())
+WITH_SKIPPED = FRAMEWORKS if HAS_GPU else FRAMEWORKS + [
+    pytest.param(TorchOnGpu(), marks=pytest.mark.skip(reason="no GPU, or no torch to reach it"))]
 
 
-@pytest.fixture(params=FRAMEWORKS, ids=lambda framework: framework.name)
+@pytest.fixture(params=WITH_SKIPPED, ids=lambda framework: framework.name)
 def framework(request):
     return request.param
 
@@ -74,3 +98,18 @@ def framework(request):
 def rng(request):
     """Random numbers that differ from test to test and are the same in every run."""
     return np.random.default_rng([ord(c) for c in request.node.name])
+
+
+def pytest_collection_modifyitems(items):
+    """test_gpu_*.py is about the GPU alone."""
+    for item in items:
+        if not HAS_GPU and item.path.name.startswith("test_gpu_"):
+            item.add_marker(pytest.mark.skip(reason="no GPU, or no torch to reach it"))
+
+
+@pytest.fixture
+def gen(request):
+    """torch's random numbers on the GPU, seeded by the test's name."""
+    import torch
+    seed = sum(ord(c) * 31**i for i, c in enumerate(request.node.name)) % 2**62
+    return torch.Generator("cuda").manual_seed(seed)

@@ -6,7 +6,6 @@ Nothing here uses the package. An operand is described by its values as float64 
 """
 import numpy as np
 
-BLOCK_ERROR = 2.0**-20  # of the sum of |a b| over k, for FP32 accumulation
 ROUNDING = {"bfloat16": 2.0**-8, "float32": 2.0**-23}  # of the result, one rounding
 
 
@@ -78,7 +77,7 @@ def check(framework, d, expected, magnitude, dtype):
     """Asserts that d is `expected` within one rounding to dtype and the error of the sum."""
     actual = framework.to_float64(d)
     assert actual.shape == expected.shape
-    bound = ROUNDING[dtype] * np.abs(expected) + BLOCK_ERROR * magnitude
+    bound = ROUNDING[dtype] * np.abs(expected) + framework.block_error * magnitude
     error = np.abs(actual - expected)
     if error.size == 0:
         return

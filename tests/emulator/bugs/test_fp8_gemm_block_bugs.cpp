@@ -6,15 +6,21 @@
 #include "find_bugs.h"
 #include "gemm_run.h"
 
+// block_direct: its pairs of 128 x 128 tiles, one warpgroup each, are stored without TMA.
+static bool is_direct(const emu::Specialisation &s) {
+    return s.value("SHARE") != DG_SHARE_NONE && s.value("BLOCK_M") == 128;
+}
+
 // Several tiles a CTA, several trips round the ring, edges in m and n.
 static GemmShape shape_for(const emu::Specialisation &s) {
     if (s.value("SHARE") == DG_SHARE_NONE) return {200, 232, 640};
-    return s.value("STORE_BUFFERS") == 0 ? GemmShape{130, 131, 256} : GemmShape{300, 520, 512};
+    return is_direct(s) ? GemmShape{130, 131, 256} : GemmShape{300, 520, 512};
 }
 
 int main(int argc, char **argv) {
     return check::find_bugs(
         argc, argv, [](const emu::Specialisation &bug, const emu::Config &config) {
-            return run_gemm(bug, shape_for(bug), true, config, 2);
+            return run_gemm(
+                bug, shape_for(bug), true, config, 2, {!is_direct(bug), is_direct(bug)});
         });
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parameters of kernels/sm90/bf16_gemm.cu, filled by src/cuda/run_sm90_bf16_gemm.c, and the macros
+ * that make one specialisation of it. Included by both sides, and by the emulator's tests.
+ *
+ * Specialisation, all by #define in front of the text:
+ *   BLOCK_M, BLOCK_N  tile of one CTA; BLOCK_M a multiple of 64 * MATH_GROUPS, BLOCK_N of 32
+ *   STAGES            depth of the ring, in blocks of 64 k
+ *   MATH_GROUPS       warpgroups that multiply: 1, 2 or 3
+ *   SHARE             DG_SHARE_*: what a cluster of two CTAs loads once
+ *   A_MN, B_MN        1: m (n) is the fastest axis of the operand; 0: k is
+ *   FAMILY            DG_BF16_*: what the products are
+ * Type of d, presence of c and alignment of rows are run-time arguments: they touch the end of a
+ * tile only. */
+#ifndef DG_KERNEL_ARGS_BF16_GEMM_H
+#define DG_KERNEL_ARGS_BF16_GEMM_H
+
+#include "args/gemm.h"
+#include "args/group_tiles.h"
+#include "args/output.h"
+
+/* The numbers of dg_family_t. */
+#define DG_BF16_DENSE 1
+#define DG_BF16_M_GROUPED 2
+#define DG_BF16_K_GROUPED 3
+
+/* Maps of a and b, [matrix, mn, k] bf16, boxes of one matrix and 128-byte swizzle:
+ *   k fastest:  extents [k, mn, matrices], box [64 k, tile (half of it if shared)]
+ *   mn fastest: extents [mn, k, matrices], box [64 mn, 64 k], one load for each 64 of the tile
+ * Dense: one matrix. M-grouped: b has one for each group, a and d only in the MASKED form.
+ * K-grouped: a and b are one each, k being all tokens; d has one for each group. */
+typedef struct dg_sm90_bf16_gemm_args {
+    dg_tensor_map_t a, b;
+    dg_output_args_t out;
+    int32_t k;                /* dense and M-grouped */
+    int32_t tiles_m, tiles_n; /* of one matrix (M-grouped: tiles_n alone), rounded up, in units of
+                               * what a cluster covers */
+    int32_t band;             /* raster: tiles are walked in bands of this many tiles in m */
+    int32_t groups;           /* K-grouped */
+    int32_t sum;              /* K-grouped: 1: all groups add up to one matrix */
+    int32_t masked;           /* M-grouped: a and d have a matrix for each group */
+    int32_t reserved;
+    const dg_group_tiles_t *group_tiles; /* M-grouped: of at most BLOCK_M rows */
+    const dg_k_segment_t *segments;      /* K-grouped: [groups] */
+} dg_sm90_bf16_gemm_args_t;
+
+/* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers. */
+#define DG_SM90_BF16_GEMM_SHARED_BYTES(block_m, block_n, stages, math_groups)                      \
+    ((stages) * ((block_m) + ((block_n) + 63) / 64 * 64) * 128 + (math_groups)*4 * 2048 +          \
+        (stages)*24)
+
+#endif

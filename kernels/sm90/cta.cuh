@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CTA of a Hopper GEMM: what its macros BLOCK_M, BLOCK_N, MATH_GROUPS and SHARE make of
+ * clusters, warps and registers, and what the shared pieces want of shared memory. A kernel of this
+ * folder includes it first, lays out its shared memory (AT_CHUNKS, AT_TILES, AT_FULL, AT_EMPTY), and
+ * then includes ring.cuh, tiles.cuh and store.cuh, as many of them as it uses.
+ *
+ * Warpgroups 0 .. MATH_GROUPS-1 multiply and store, WARP_ROWS sub-tiles of 64 rows each; the last
+ * warpgroup loads. */
+#pragma once
+#include "args/sm90.h"
+#include "device/barrier.cuh"
+#include "device/warp.cuh"
+
+#define CLUSTER (SHARE == DG_SHARE_NONE ? 1 : 2)
+#define CLUSTER_M (SHARE == DG_SHARE_B ? 2 : 1)
+#define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
+#define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
+#define MATH_WARPS (MATH_GROUPS * 4)
+#define THREADS (MATH_GROUPS * 128 + 128)
+/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
+ * which is already the most a thread can have when there are only two. */
+#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+
+/* Output chunks of sm90/store.cuh, to begin on a multiple of 1024. */
+#define OUT_BYTES (OUT_F32 ? 4 : 2)
+#define CHUNK_ROW_BYTES (STORE_N * OUT_BYTES)
+#define CHUNK_BYTES (STORE_ROWS * CHUNK_ROW_BYTES)
+#define CHUNKS_BYTES (MATH_WARPS * 16 / STORE_ROWS * STORE_BUFFERS * CHUNK_BYTES)
+
+/* Published tiles of sm90/tiles.cuh, to begin on a multiple of 16. */
+#define TILE_SLOTS DG_SM90_TILE_SLOTS
+#define TILE_BYTES 32
+#define TILE_RING_BYTES DG_SM90_TILE_RING_BYTES
+
+static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See launch.h. torch from 2.10 on answers both questions through the C functions of its exchange
+ * table. For older torch and for CuPy, whose current stream and allocator have Python functions,
+ * deep_gemm._tensor asks them. Anything else runs on the device's default stream.
+ */
+#include "launch.h"
+
+#include "dlpack_abi.h"
+
+enum { WORKSPACE_ALIGNMENT = 256 };
+
+/* The result of deep_gemm._tensor.<function>(output, number); a new reference. */
+static PyObject *ask_python(const char *function, PyObject *output, Py_ssize_t number) {
+    PyObject *module = PyImport_ImportModule("deep_gemm._tensor");
+    if (module == NULL) return NULL;
+    PyObject *result = PyObject_CallMethod(module, function, "On", output, number);
+    Py_DECREF(module);
+    return result;
+}
+
+bool dgpy_find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
+    if (tensor->device.type != DG_DEVICE_CUDA) return true;
+    const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
+    if (exchange != NULL && exchange->current_stream != NULL) {
+        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &launch->stream) == 0;
+    }
+    PyObject *stream = ask_python("current_stream", output, tensor->device.id);
+    if (stream == NULL) return false;
+    launch->stream = PyLong_AsVoidPtr(stream);
+    Py_DECREF(stream);
+    return !PyErr_Occurred();
+}
+
+static void name_failure(void *ignored, const char *kind, const char *message) {
+    (void)ignored;
+    (void)kind;
+    PyErr_Format(PyExc_MemoryError, "workspace: %s", message);
+}
+
+static void release_workspace(PyObject *capsule) {
+    dlpack_versioned_t *managed = PyCapsule_GetPointer(capsule, NULL);
+    if (managed != NULL && managed->deleter != NULL) managed->deleter(managed);
+}
+
+/* Through the table: a managed tensor, wrapped in a capsule that gives it back. */
+static bool allocate(dgpy_call_t *call, const dlpack_exchange_t *exchange,
+    const dg_tensor_t *tensor, size_t bytes, void **address) {
+    int64_t extent = (int64_t)bytes;
+    dlpack_tensor_t like = {.device_type = DG_DEVICE_CUDA,
+        .device_id = tensor->device.id,
+        .ndim = 1,
+        .code = 1,
+        .bits = 8,
+        .lanes = 1,
+        .shape = &extent};
+    dlpack_versioned_t *managed = NULL;
+    if (exchange->allocate(&like, &managed, NULL, name_failure) != 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, "workspace: none to be had");
+        return false;
+    }
+    *address = (char *)managed->tensor.data + managed->tensor.byte_offset;
+    PyObject *capsule = PyCapsule_New(managed, NULL, release_workspace);
+    if (capsule != NULL) return dgpy_hold(call, capsule);
+    managed->deleter(managed);
+    return false;
+}
+
+/* Through Python: (object that owns the memory, address). */
+static bool ask_for_memory(dgpy_call_t *call, PyObject *output, size_t bytes, void **address) {
+    PyObject *pair = ask_python("workspace", output, (Py_ssize_t)bytes);
+    if (pair == NULL) return false;
+    PyObject *number = PySequence_GetItem(pair, 1);
+    if (number != NULL) *address = PyLong_AsVoidPtr(number);
+    Py_XDECREF(number);
+    return dgpy_hold(call, pair) && !PyErr_Occurred();
+}
+
+bool dgpy_take_workspace(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    size_t bytes, dg_launch_t *launch) {
+    if (bytes == 0) return true;
+    const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
+    const size_t room = bytes + WORKSPACE_ALIGNMENT;
+    void *address = NULL;
+    const bool had = exchange != NULL && exchange->allocate != NULL
+                         ? allocate(call, exchange, tensor, room, &address)
+                         : ask_for_memory(call, output, room, &address);
+    if (!had) return false;
+    const uintptr_t begin = (uintptr_t)address + WORKSPACE_ALIGNMENT - 1;
+    launch->workspace = (void *)(begin - begin % WORKSPACE_ALIGNMENT);
+    launch->workspace_size = bytes;
+    return true;
+}

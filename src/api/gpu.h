@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU side of the GEMM families: plan, kernels, launch. Called at the end of src/api/gemm.c,
+ * m_grouped.c and k_grouped.c for tensors on a CUDA device; calls plan, jit and cuda.
+ */
+#ifndef DG_API_GPU_H
+#define DG_API_GPU_H
+
+#include "api/context.h"
+#include "model/problem.h"
+
+/* A checked call. One of the three problems; the others NULL. */
+typedef struct dg_gpu_product_t {
+    const dg_gemm_problem_t *gemm;
+    const dg_m_grouped_problem_t *m_grouped;
+    const dg_k_grouped_problem_t *k_grouped;
+    int32_t ordinal;    /* of the device that holds the tensors */
+    int32_t expected_m; /* M-grouped: the caller's hint, 0 for none */
+} dg_gpu_product_t;
+
+/* Launches the product on launch->stream. The workspace of `launch` is checked against the plan's
+ * need; no memory is allocated, and once the kernels are loaded nothing is locked or formatted. */
+dg_status_t dg_gpu_multiply(
+    const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch);
+
+/* The workspace in bytes that the same call would want. */
+dg_status_t dg_gpu_workspace(const dg_call_t *call, const dg_gpu_product_t *product, size_t *bytes);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Devices and contexts; see device.h. A device is described once, under a lock, and published by an
+ * atomic pointer. No context is made or retained before a call needs one: a process that only asks
+ * for facts, or brings contexts of its own, pays for none.
+ */
+#include "cuda/device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cuda/device_state.h"
+
+enum { MAX_DEVICES = 128 };
+
+static _Atomic(dg_cuda_device_t *) devices[MAX_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static dg_status_t read_attribute(
+    const dg_cuda_device_t *device, int32_t attribute, int32_t *value) {
+    DG_TRY_DRIVER(device->driver, cuDeviceGetAttribute, (value, attribute, device->handle));
+    return DG_STATUS_OK;
+}
+
+/* A GPU that the planner's table does not list: its speed from its clocks. 0.8: what long kernels
+ * keep of the boost clock, and copies of the pins' rate, on the GPUs that were measured. */
+static dg_status_t estimate_machine(const dg_cuda_device_t *device, dg_machine_t *machine) {
+    int32_t clock_khz, memory_khz, bus_bits;
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_CLOCK_KHZ, &clock_khz));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_MEMORY_CLOCK_KHZ, &memory_khz));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits));
+    machine->name = device->name;
+    machine->clock_mhz = 0.8F * (float)clock_khz / 1000.0F;
+    machine->memory_bytes_per_us =
+        0.8F * 2.0F * (float)memory_khz * (float)bus_bits / 8.0F / 1000.0F;
+    machine->launch_us = 3.0F;
+    return DG_STATUS_OK;
+}
+
+/* Counts come from the driver always: a slice of a GPU (MIG) has its name and fewer SMs. */
+static dg_status_t describe_machine(dg_cuda_device_t *device) {
+    dg_machine_t *machine = &device->machine;
+    DG_TRY(estimate_machine(device, machine));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_SMS, &machine->sms));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_SHARED_BYTES, &machine->shared_bytes));
+    machine->architecture = 10 * device->major + device->minor;
+    machine->clusters_of_2 = device->major >= 9 ? machine->sms / 2 : 0;
+    return DG_STATUS_OK;
+}
+
+static dg_status_t describe(dg_cuda_device_t *device) {
+    const dg_driver_t *driver = device->driver;
+    size_t memory = 0;
+    DG_TRY_DRIVER(driver, cuDeviceGet, (&device->handle, device->ordinal));
+    DG_TRY_DRIVER(
+        driver, cuDeviceGetName, (device->name, (int32_t)sizeof device->name, device->handle));
+    DG_TRY_DRIVER(driver, cuDeviceTotalMem, (&memory, device->handle));
+    device->memory = memory;
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_MAJOR, &device->major));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_MINOR, &device->minor));
+    return describe_machine(device);
+}
+
+dg_status_t dg_cuda_count(int32_t *count) {
+    const dg_driver_t *driver;
+    *count = 0;
+    DG_TRY(dg_driver_open(&driver));
+    DG_TRY_DRIVER(driver, cuDeviceGetCount, (count));
+    return DG_STATUS_OK;
+}
+
+/* With the lock held. */
+static dg_status_t make_device(const dg_driver_t *driver, int32_t ordinal) {
+    int32_t count = 0;
+    DG_TRY(dg_cuda_count(&count));
+    if (count > MAX_DEVICES) count = MAX_DEVICES;
+    DG_REQUIRE(ordinal >= 0 && ordinal < count, DG_STATUS_BAD_DEVICE, "", "",
+        "CUDA device %d, expected 0 to %d: the driver shows %d GPUs (CUDA_VISIBLE_DEVICES hides "
+        "and renumbers them)",
+        ordinal, count - 1, count);
+    dg_cuda_device_t *device = calloc(1, sizeof *device);
+    DG_REQUIRE(device != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+        "no memory to describe CUDA device %d; free some", ordinal);
+    device->driver = driver;
+    device->ordinal = ordinal;
+    const dg_status_t status = describe(device);
+    if (status != DG_STATUS_OK) {
+        free(device);
+        return status;
+    }
+    atomic_store_explicit(&devices[ordinal], device, memory_order_release);
+    return DG_STATUS_OK;
+}
+
+static bool known(int32_t ordinal, dg_cuda_device_t **device) {
+    if (ordinal < 0 || ordinal >= MAX_DEVICES) return false;
+    *device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
+    return *device != NULL;
+}
+
+dg_status_t dg_cuda_open(int32_t ordinal, dg_cuda_device_t **device) {
+    const dg_driver_t *driver;
+    DG_TRY(dg_driver_open(&driver)); /* fails in a forked child, whose devices are its parent's */
+    if (known(ordinal, device)) return DG_STATUS_OK;
+    pthread_mutex_lock(&lock);
+    dg_status_t status = DG_STATUS_OK;
+    if (!known(ordinal, device)) {
+        status = make_device(driver, ordinal);
+        if (status == DG_STATUS_OK) *device = atomic_load(&devices[ordinal]);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+const dg_machine_t *dg_cuda_machine(const dg_cuda_device_t *device) {
+    return &device->machine;
+}
+
+int32_t dg_cuda_ordinal(const dg_cuda_device_t *device) {
+    return device->ordinal;
+}
+
+int32_t dg_cuda_driver_version(void) {
+    const dg_driver_t *driver;
+    return dg_driver_open(&driver) == DG_STATUS_OK ? driver->version : 0;
+}
+
+dg_cuda_facts_t dg_cuda_facts(const dg_cuda_device_t *device) {
+    return (dg_cuda_facts_t){device->name, device->major, device->minor, device->memory};
+}
+
+/* The primary context, which frameworks and the CUDA runtime use too. Two threads may both retain
+ * it; the count that the driver keeps does not matter, since it is never released. */
+static dg_status_t primary_context(dg_cuda_device_t *device, dg_cu_context_t *context) {
+    *context = atomic_load_explicit(&device->primary, memory_order_acquire);
+    if (*context != NULL) return DG_STATUS_OK;
+    DG_TRY_DRIVER(device->driver, cuDevicePrimaryCtxRetain, (context, device->handle));
+    atomic_store_explicit(&device->primary, *context, memory_order_release);
+    return DG_STATUS_OK;
+}
+
+dg_status_t dg_cuda_enter(dg_cuda_device_t *device, dg_cuda_scope_t *scope) {
+    dg_cu_device_t current;
+    scope->device = NULL;
+    if (device->driver->cuCtxGetDevice(&current) == DG_CU_SUCCESS && current == device->handle) {
+        return DG_STATUS_OK;
+    }
+    dg_cu_context_t context;
+    DG_TRY(primary_context(device, &context));
+    DG_TRY_DRIVER(device->driver, cuCtxPushCurrent, (context));
+    scope->device = device;
+    return DG_STATUS_OK;
+}
+
+void dg_cuda_leave(const dg_cuda_scope_t *scope) {
+    dg_cu_context_t context;
+    if (scope->device != NULL) scope->device->driver->cuCtxPopCurrent(&context);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cost.h. Called by the kernels' planning files for each candidate: no allocation, no text.
+ */
+#include "plan/cost.h"
+
+#include "base/integer.h"
+
+/* Start and end of a persistent kernel: cold descriptors and the first loads, last stores and the
+ * cluster's last barrier. One tile of 128 x 192 with one block of k took 8950 clocks. */
+#define LAUNCH_CLOCKS 5400.f
+
+/* What a launch with 200 KB of shared memory took beyond an empty kernel and its own clocks. */
+#define LAUNCH_US 1.1f
+
+/* A second kernel of the same stream: the launch is hidden, the drain is not. */
+#define NEXT_LAUNCH_US 2.5f
+
+/* At full load a cluster of two that loads an operand once runs at a 4% higher clock; next to none
+ * where the tensor cores work half the time. */
+#define UNSHARED_CLOCK_LOSS .04f
+
+/* Bytes that reach one SM in a clock at 1.5 GHz, with all SMs loading: 9.5 .. 10 TB/s from L2. */
+#define LOADED_BYTES_PER_CLOCK 50.f
+
+/* Between the end of products and the start of the next ones a lone warpgroup promotes and waits. */
+#define LONE_GROUP_CLOCKS 150.f
+
+/* Two warpgroups cover each other's promotion but for 7% of the time, three but for 3%. */
+#define TWO_GROUPS_SHARE .926f
+#define THREE_GROUPS_SHARE .97f
+#define NO_PROMOTION_SHARE .99f
+
+float dg_predict_us(
+    const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch) {
+    const float waves = (float)dg_ceil_div(launch->tiles, launch->ctas);
+    const float blocks = waves * (float)launch->k_blocks;
+    const float clocks = LAUNCH_CLOCKS + blocks * tile->block_clocks + waves * tile->tile_clocks;
+    const float busy = blocks * (float)(tile->block_m * tile->block_n) / 32 / clocks;
+    const float share = busy < 1 ? busy : 1;
+    const float idle = machine->idle_clock_mhz;
+    float mhz = idle - (idle - machine->clock_mhz) * share;
+    if (launch->cluster == 1) mhz *= 1 - UNSHARED_CLOCK_LOSS * share * share;
+    const float compute = clocks / mhz;
+    const float memory = (float)launch->bytes / machine->memory_bytes_per_us + LAUNCH_CLOCKS / idle;
+    return machine->launch_us + LAUNCH_US + (float)(launch->launches - 1) * NEXT_LAUNCH_US +
+           (compute > memory ? compute : memory);
+}
+
+float dg_estimate_block_clocks(
+    int32_t block_m, int32_t block_n, int32_t math_groups, bool promotes, int64_t loaded_bytes) {
+    const float tensor = (float)(block_m * block_n) / 32;
+    const float load = (float)loaded_bytes / LOADED_BYTES_PER_CLOCK;
+    float multiply = tensor / NO_PROMOTION_SHARE;
+    if (promotes && math_groups == 1)
+        multiply = tensor * 1.25f + LONE_GROUP_CLOCKS * (float)block_m / 64;
+    else if (promotes)
+        multiply = tensor / (math_groups == 2 ? TWO_GROUPS_SHARE : THREE_GROUPS_SHARE);
+    return multiply > load ? multiply : load;
+}
+
+int32_t dg_usable_ctas(
+    const dg_machine_t *machine, const dg_plan_options_t *options, int32_t cluster) {
+    const int32_t wanted = options->num_sms;
+    const int32_t sms = wanted > 0 && wanted < machine->sms ? wanted : machine->sms;
+    if (cluster == 1) return sms;
+    const int32_t clusters = sms / 2;
+    return 2 * (clusters < machine->clusters_of_2 ? clusters : machine->clusters_of_2);
+}
+
+uint32_t dg_persistent_grid(int64_t tiles, int32_t ctas, int32_t cluster) {
+    const int64_t whole = dg_ceil_div(tiles, cluster) * cluster;
+    return (uint32_t)(whole < ctas ? whole : ctas);
+}
+
+bool dg_tile_allowed(const dg_plan_options_t *options, int32_t block_m, int32_t block_n) {
+    return (options->block_m_multiple <= 1 || block_m % options->block_m_multiple == 0) &&
+           (options->block_n_multiple <= 1 || block_n % options->block_n_multiple == 0);
+}
+
+const dg_specialisation_t *dg_plan_candidate(
+    int32_t kernel, const dg_plan_options_t *options, int32_t index) {
+    if (options->only == NULL) return dg_catalogue_entry(kernel, index);
+    return options->only->kernel == kernel && index == 0 ? options->only : NULL;
+}
+
+/* [groups, mn, k] of one side with its factors. */
+static int64_t side_bytes(const dg_work_side_t *side, int64_t groups, int64_t mn, int64_t k) {
+    const dg_dtype_t dtype = (dg_dtype_t)side->dtype, scale = (dg_dtype_t)side->scale_dtype;
+    const int64_t values = groups * mn * k;
+    int64_t bytes = dtype == DG_DTYPE_E2M1X2 ? values / 2 : values * dg_dtype_size(dtype);
+    if (scale != DG_DTYPE_NONE) {
+        const int64_t factors = groups * dg_ceil_div(mn, side->gran_mn > 0 ? side->gran_mn : 1) *
+                                dg_ceil_div(k, side->gran_k > 0 ? side->gran_k : 128);
+        bytes += scale == DG_DTYPE_I32 ? factors : factors * dg_dtype_size(scale);
+    }
+    return bytes;
+}
+
+int64_t dg_work_bytes(const dg_work_t *work) {
+    const bool m_grouped = work->family == DG_FAMILY_M_GROUPED_GEMM;
+    const bool masked = m_grouped && work->group_form == DG_GROUPS_MASKED;
+    const bool k_grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
+    const bool sum = work->k_output == DG_K_OUTPUT_SUM;
+    const int64_t groups = work->group_count;
+    int64_t rows = work->m; /* of a and d that hold something */
+    if (masked && work->expected_m > 0 && work->expected_m < rows) rows = work->expected_m;
+    if (masked) rows *= groups;
+    const int64_t results = rows * work->n * (k_grouped && !sum ? groups : 1);
+    return side_bytes(&work->a, 1, rows, work->k) +
+           side_bytes(&work->b, m_grouped ? groups : 1, work->n, work->k) +
+           results * dg_dtype_size((dg_dtype_t)work->out_dtype) * (work->accumulates ? 2 : 1);
+}
