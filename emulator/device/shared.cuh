@@ -18,7 +18,7 @@ DEVICE float ld_shared_f32(uint32_t address) {
     return value;
 }
 
-DEVICE void ld_shared_x2(uint32_t *values, uint32_t address) {
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
     emu::shared_load(values, address, 8);
 }
 

@@ -18,9 +18,9 @@ DEVICE float ld_shared_f32(uint32_t address) {
 }
 
 /* values: [2], 8 bytes from an 8-byte aligned address */
-DEVICE void ld_shared_x2(uint32_t *values, uint32_t address) {
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(values[0]), "=r"(values[1])
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(values[0]), "=f"(values[1])
                  : "r"(address)
                  : "memory");
 }

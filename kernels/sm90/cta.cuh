@@ -29,9 +29,12 @@
 #define MATH_WARPS (MATH_GROUPS * 4)
 #define THREADS (MATH_GROUPS * 128 + 128)
 /* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
- * which is already the most a thread can have when there are only two. */
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+ * which is already the most a thread can have when there are only two. A kernel whose loaders need
+ * more defines both. */
+#ifndef MATH_REGISTERS
+#    define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
+#    define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+#endif
 
 /* Output chunks of sm90/store.cuh, to begin on a multiple of 1024. */
 #define OUT_BYTES (OUT_F32 ? 4 : 2)

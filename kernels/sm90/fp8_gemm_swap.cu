@@ -281,18 +281,18 @@ DEVICE void multiply(const args_t *args) {
         UNROLL_BY(1)
         for (int k = 0; k < k_blocks; k++) {
             const place_t next = next_place(p);
-            uint32_t scales[BLOCK_M / 4], ready = 1;
+            float scales[BLOCK_M / 4];
+            uint32_t ready = 1;
             start_products(products, b, a);
             UNROLL
             for (uint32_t i = 0; i < BLOCK_M / 8; i++)
-                ld_shared_x2(scales + i * 2, scales_from + i * 32);
+                ld_shared_f32x2(scales + i * 2, scales_from + i * 32);
             finish_products(products);
             release(p);
             if (k < k_blocks - 1) ready = test_full(next);
             UNROLL
             for (int i = 0; i < BLOCK_M / 8; i++) {
-                const float left = f32_from_bits(scales[i * 2]);
-                const float right = f32_from_bits(scales[i * 2 + 1]);
+                const float left = scales[i * 2], right = scales[i * 2 + 1];
                 sums[i * 4] += left * products[i * 4];
                 sums[i * 4 + 1] += right * products[i * 4 + 1];
                 sums[i * 4 + 2] += left * products[i * 4 + 2];

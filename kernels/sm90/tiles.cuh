@@ -3,8 +3,9 @@
  * Which tile comes next: the schedule of a Hopper GEMM. Included by its kernels, which define
  * SCHEDULE (DG_SCHEDULE_*, args/sm90.h) and AT_TILES, TILE_RING_BYTES of shared memory.
  *
- * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]. Group lists
- * are written by kernels in front of this one, so begin_walk comes after dependency_wait.
+ * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]; a tile that
+ * is the sum over the groups has the k blocks of all, in their order. Group lists are written by
+ * kernels in front of this one, so begin_walk comes after dependency_wait.
  *
  * Warps that load find tiles by themselves: a walk over units, the same in both CTAs of a cluster,
  * so that a pair never spans two groups and every role counts the same k blocks. One of them, one
@@ -35,14 +36,23 @@ typedef struct tile {
 
 typedef struct walk {
     int unit, units; /* a unit is what a cluster works on at a time */
+    int k_blocks;    /* K-grouped sum: of all groups */
 } walk_t;
+
+/* K-grouped: what group `group` has. */
+DEVICE int count_k_blocks(const dg_sm90_tiles_t *tiles, int group) {
+    return (int)((ld_global_u64(&tiles->segments[group].token_count) + 127) / 128);
+}
 
 DEVICE walk_t begin_walk(const dg_sm90_tiles_t *tiles) {
     int units = tiles->tiles_m * tiles->tiles_n;
     if (SCHEDULE == DG_SCHEDULE_M_GROUPED)
         units = (int)ld_global_u64(&tiles->row_tiles->count) * tiles->tiles_n;
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) units *= tiles->group_count;
-    return {(int)block_index() / CLUSTER, units};
+    int k_blocks = 0;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) units *= tiles->group_count;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && tiles->sum)
+        for (int g = 0; g < tiles->group_count; g++) k_blocks += count_k_blocks(tiles, g);
+    return {(int)block_index() / CLUSTER, units, k_blocks};
 }
 
 /* Unit `unit` of a raster of tiles_m x tiles_n: bands of `band` tiles in m, m fastest inside a band,
@@ -62,7 +72,7 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
     const int per_group = tiles->tiles_m * tiles->tiles_n;
     int m, n, unit = walk->unit, tiles_m = tiles->tiles_m;
     *tile = {};
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) {
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) {
         tile->group = tile->slab = unit / per_group;
         unit -= tile->group * per_group;
     }
@@ -84,10 +94,8 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
         else if (tiles->slabs)
             tile->slab = tile->group;
     }
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) {
-        const int64_t *tokens = &tiles->segments[tile->group].token_count;
-        tile->k_blocks = (int)((ld_global_u64(tokens) + 127) / 128);
-    }
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED)
+        tile->k_blocks = tiles->sum ? walk->k_blocks : count_k_blocks(tiles, tile->group);
     if (SPLITS > 1) {
         tile->first_block = tile->k_blocks * rank / SPLITS;
         tile->k_blocks = tile->k_blocks * (rank + 1) / SPLITS - tile->first_block;

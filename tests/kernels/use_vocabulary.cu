@@ -68,7 +68,6 @@ use_memory(
     st_shared_x4(base + lane * 16, v);
     st_shared_f32(base, ld_shared_f32(base + 4));
     st_shared_x2(base + 8, v[0], v[1]);
-    ld_shared_x2(v, base + 8);
     st_shared_u32(base, ld_shared_u32(base + 8));
     fence_proxy_async();
     fence_proxy_async_global();
