@@ -16,6 +16,8 @@
 
 #include "backend.h"
 #include "guard.h"
+#include "kernels/args/gemm.h"
+#include "plan/sm90_fp8_gemm_block.h"
 #include "product.h"
 
 #define SMALL                                                                                      \
@@ -181,12 +183,38 @@ static void exchanged_m_grouped(void **state) {
         m_grouped_case(seed, swapped_rows[seed % 2], DG_DTYPE_NONE, C_NONE);
 }
 
+/* Every line of the catalogue, once: more tiles than CTAs, ragged edges, once round the ring and a bit.
+ * The tests above draw many cases of small tiles. */
+static void every_line_of_the_catalogue(void **state) {
+    (void)state;
+    for (int32_t i = 0; dg_catalogue_entry(DG_KERNEL_SM90_FP8_GEMM_BLOCK, i); i++) {
+        const dg_specialisation_t *entry = dg_catalogue_entry(DG_KERNEL_SM90_FP8_GEMM_BLOCK, i);
+        const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(entry);
+        rng_t rng = rng_make((uint64_t)i + 1);
+        const operand_spec_t a = draw_operand(&rng, 1, VALUES_INTEGER);
+        const operand_spec_t b = draw_operand(&rng, 128, VALUES_INTEGER);
+        const dg_dtype_t d = f.out_f32 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
+        const addend_t c = f.add_c ? C_SEPARATE : C_NONE;
+        const int64_t m = 2 * f.block_m + 9, n = 2 * f.block_n + 24, k = f.stages * 128 + 144;
+        emulated_machine = (emulated_machine_t){.sms = 2, .schedule = (uint32_t)i, .only = entry};
+        if (f.schedule == DG_SCHEDULE_DENSE)
+            gemm_verify(NULL, &(gemm_case_t){.a = a, .b = b, .d = d, .c = c, .judge = JUDGE_EXACT},
+                m, n, k, (uint64_t)i);
+        else
+            m_grouped_verify(NULL,
+                &(m_grouped_case_t){
+                    .a = a, .b = b, .d = d, .c = c, .judge = JUDGE_EXACT, .form = DG_GROUPS_SIZES},
+                (const int64_t[]){m / 2, 0, m - m / 2}, 3, n, k, (uint64_t)i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(dense, guard_teardown),
         cmocka_unit_test_teardown(m_grouped, guard_teardown),
         cmocka_unit_test_teardown(exchanged, guard_teardown),
         cmocka_unit_test_teardown(exchanged_m_grouped, guard_teardown),
+        cmocka_unit_test_teardown(every_line_of_the_catalogue, guard_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
