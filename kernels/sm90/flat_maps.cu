@@ -18,8 +18,8 @@
 #define SHARED_BYTES DG_SM90_FLAT_MAPS_SHARED_BYTES(THREADS)
 
 /* One warp. map: where in shared memory it is edited */
-DEVICE void make_map(const dg_sm90_flat_operand_t *operand, int group, int64_t begin, int64_t count,
-    uint32_t map) {
+DEVICE void make_map(
+    const dg_sm90_flat_operand_t *operand, int group, int64_t begin, int64_t count, uint32_t map) {
     if (lane_index() < 16)
         st_shared_x2(map + lane_index() * 8, (uint32_t)operand->map.opaque[lane_index()],
             (uint32_t)(operand->map.opaque[lane_index()] >> 32));

@@ -82,8 +82,8 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t
     const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
-        .shared_bytes = DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(
-            f->block_m, f->block_n, f->stages, f->math_groups),
+        .shared_bytes =
+            DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(f->block_m, f->block_n, f->stages, f->math_groups),
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = dg_ceil_div(work->m, f->block_m * cluster_m) *
                  dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster *
