@@ -52,7 +52,8 @@ dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_block;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_vector;
 dg_plan_kernel_fn dg_plan_sm90_bf16_gemm;
 
-/* The planning function of a kernel; NULL for one that has none (a helper). */
-dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel);
+/* The planning function of a kernel; NULL for a helper, which has none, and for a kernel that does not
+ * run on the machine. */
+dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel, const dg_machine_t *machine);
 
 #endif

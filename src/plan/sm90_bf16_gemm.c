@@ -97,7 +97,8 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
 static bool is_valid(const dg_sm90_bf16_gemm_fields_t *f) {
     const bool tile = f->math_groups >= 1 && f->math_groups <= 3 && f->block_m > 0 &&
                       f->block_m <= 256 && f->block_m % (64 * f->math_groups) == 0 &&
-                      f->block_n > 0 && f->block_n <= 256 && f->block_n % 32 == 0;
+                      f->block_m <= 128 * f->math_groups && f->block_n > 0 && f->block_n <= 256 &&
+                      f->block_n % 32 == 0;
     const bool halves = (f->share != DG_SHARE_A || !f->a_mn || f->block_m % 128 == 0) &&
                         (f->share != DG_SHARE_B || !f->b_mn || f->block_n % 128 == 0) &&
                         (f->share != DG_SHARE_B || f->schedule != DG_SCHEDULE_M_GROUPED);
