@@ -404,7 +404,7 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
             }
             promote(sums[j], products, upper, lower, columns, 0, BLOCK_N / 16);
             if (!ready) wait_full(next);
-            if (j < WARP_ROWS - 1)
+            if (j + 1 < WARP_ROWS)
                 load_a_block(&a, p, j + 1, a_row, lane);
             else if (k < k_blocks - 1)
                 load_a_block(&a, next, 0, a_row, lane);

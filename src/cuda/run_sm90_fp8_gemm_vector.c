@@ -24,18 +24,15 @@ typedef struct operand_t {
 /* For a FLAT operand the template of its groups' maps: k and its stride are put in on the device. */
 static dg_status_t encode_operand(const operand_t *o, dg_tensor_map_t *map) {
     const int64_t k = o->flat ? 128 : o->k;
-    const int64_t slow = o->flat         ? 128
-                         : o->mn_fastest ? o->side->k_stride
-                                         : o->side->mn_stride;
-    return dg_cuda_encode_map(
-        &(dg_map_shape_t){.data = o->side->data,
-            .dtype = DG_DTYPE_E4M3,
-            .rank = 2,
-            .extent = {o->mn_fastest ? o->mn : k, o->mn_fastest ? k : o->mn},
-            .stride = {1, slow},
-            .box = {128, o->mn_fastest ? o->k_rows : o->rows},
-            .swizzle_bytes = 128,
-            .name = o->name},
+    const int64_t slow = o->flat ? 128 : o->mn_fastest ? o->side->k_stride : o->side->mn_stride;
+    return dg_cuda_encode_map(&(dg_map_shape_t){.data = o->side->data,
+                                  .dtype = DG_DTYPE_E4M3,
+                                  .rank = 2,
+                                  .extent = {o->mn_fastest ? o->mn : k, o->mn_fastest ? k : o->mn},
+                                  .stride = {1, slow},
+                                  .box = {128, o->mn_fastest ? o->k_rows : o->rows},
+                                  .swizzle_bytes = 128,
+                                  .name = o->name},
         map);
 }
 
