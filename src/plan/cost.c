@@ -4,6 +4,8 @@
  */
 #include "plan/cost.h"
 
+#include <math.h>
+
 #include "base/integer.h"
 
 /* Start and end of a persistent kernel: cold descriptors and the first loads, last stores and the
@@ -117,4 +119,41 @@ int64_t dg_work_bytes(const dg_work_t *work) {
         side_bytes(&work->b, m_grouped ? groups : 1, work->n, work->k) +
         results * (double)rows * (double)work->n * result_bytes * (work->accumulates ? 2 : 1);
     return bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62;
+}
+
+const dg_specialisation_t *dg_cheapest_candidate(int32_t kernel, dg_price_fn *price,
+    const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options,
+    dg_plan_t *plan) {
+    const int64_t bytes = dg_work_bytes(work);
+    const dg_specialisation_t *entry, *best = NULL;
+    float best_us = INFINITY;
+    for (int32_t i = 0; (entry = dg_plan_candidate(kernel, options, i)); i++) {
+        const float us = price(entry, work, machine, options, bytes);
+        if (us < best_us) best = entry, best_us = us;
+    }
+    if (best == NULL)
+        dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    else
+        plan->us = best_us;
+    return best;
+}
+
+int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows) {
+    const int64_t groups = work->group_count;
+    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return dg_ceil_div(work->m, rows);
+    if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
+    const bool expected = work->expected_m > 0 && work->expected_m < work->m;
+    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
+}
+
+int64_t dg_usual_k_blocks(const dg_work_t *work, int32_t block_k) {
+    const int64_t blocks = dg_ceil_div(work->k, block_k);
+    if (work->family != DG_FAMILY_K_GROUPED_GEMM) return blocks;
+    if (work->k_output == DG_K_OUTPUT_SUM) return blocks + work->group_count / 2;
+    return dg_ceil_div(blocks, work->group_count) + 1;
+}
+
+int64_t dg_count_matrices(const dg_work_t *work) {
+    const bool each = work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
+    return each ? work->group_count : 1;
 }

@@ -62,6 +62,27 @@ const dg_specialisation_t *dg_plan_candidate(
 /* Bytes that the work reads and writes once: operands, factors, c and d. */
 int64_t dg_work_bytes(const dg_work_t *work);
 
+/* Predicted microseconds of one candidate; INFINITY if it cannot do the work. bytes:
+ * dg_work_bytes() */
+typedef float dg_price_fn(const dg_specialisation_t *candidate, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes);
+
+/* The cheapest candidate of a kernel and in plan->us its price; NULL, with plan->refusal set, if none can do
+ * the work. */
+const dg_specialisation_t *dg_cheapest_candidate(int32_t kernel, dg_price_fn *price,
+    const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options,
+    dg_plan_t *plan);
+
+/* Row tiles of `rows` rows that a usual call has: half of the groups of rows end inside one. */
+int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows);
+
+/* Blocks of `block_k` along k of a usual tile: each group of tokens ends inside one. */
+int64_t dg_usual_k_blocks(const dg_work_t *work, int32_t block_k);
+
+/* Matrices of d that have all tiles of m x n each: one for each group of tokens, unless d is their
+ * sum. */
+int64_t dg_count_matrices(const dg_work_t *work);
+
 /* Refuses for a kernel's file: stores the reason and returns false. */
 static inline bool dg_refuse_work(dg_plan_t *plan, const char *reason) {
     plan->refusal = reason;

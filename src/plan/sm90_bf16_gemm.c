@@ -45,29 +45,6 @@ static const char *find_obstacle(const dg_work_t *work) {
     return NULL;
 }
 
-/* Matrices of d that have all tiles of m x n each. */
-static int64_t count_matrices(const dg_work_t *work) {
-    const bool each = work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
-    return each ? work->group_count : 1;
-}
-
-/* Row tiles of a usual call, in units of `rows`. */
-static int64_t usual_row_tiles(const dg_work_t *work, int32_t rows) {
-    const int64_t groups = work->group_count;
-    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return dg_ceil_div(work->m, rows);
-    if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
-    const bool expected = work->expected_m > 0 && work->expected_m < work->m;
-    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
-}
-
-/* k blocks of a usual tile: each group of tokens ends inside one. */
-static int64_t usual_k_blocks(const dg_work_t *work) {
-    const int64_t blocks = dg_ceil_div(work->k, BLOCK_K);
-    if (work->family != DG_FAMILY_K_GROUPED_GEMM) return blocks;
-    if (work->k_output == DG_K_OUTPUT_SUM) return blocks + work->group_count / 2;
-    return dg_ceil_div(blocks, work->group_count) + 1;
-}
-
 /* How a candidate cuts the work. */
 typedef struct cut_t {
     int32_t cluster, cluster_m, shared_bytes, ctas;
@@ -79,9 +56,9 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
     const dg_machine_t *machine, const dg_plan_options_t *options) {
     const int32_t cluster = f->share == DG_SHARE_NONE ? 1 : 2;
     const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
-    const int64_t columns =
-        dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * count_matrices(work) * cluster;
-    const int64_t rows = usual_row_tiles(work, f->block_m * cluster_m);
+    const int64_t columns = dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) *
+                            dg_count_matrices(work) * cluster;
+    const int64_t rows = dg_usual_row_tiles(work, f->block_m * cluster_m);
     const int64_t most_rows =
         work->family == DG_FAMILY_M_GROUPED_GEMM ? dg_group_tile_bound(work, f->block_m) : rows;
     return (cut_t){.cluster = cluster,
@@ -135,8 +112,9 @@ static float tile_clocks(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *w
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */
-static float price_candidate(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work,
+static float price_candidate(const dg_specialisation_t *candidate, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    const dg_sm90_bf16_gemm_fields_t fields = dg_sm90_bf16_gemm_fields(candidate), *f = &fields;
     if (!fits(f, work) || !is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n))
         return INFINITY;
     const cut_t cut = cut_work(f, work, machine, options);
@@ -145,7 +123,7 @@ static float price_candidate(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_
     const dg_tile_cost_t tile = {
         f->block_m, f->block_n, block_clocks(f, work), tile_clocks(f, work)};
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
-        .k_blocks = usual_k_blocks(work),
+        .k_blocks = dg_usual_k_blocks(work, BLOCK_K),
         .ctas = cut.ctas,
         .cluster = cut.cluster,
         .bytes = bytes,
@@ -174,16 +152,9 @@ bool dg_plan_sm90_bf16_gemm(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const char *obstacle = find_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
-    const int64_t bytes = dg_work_bytes(work);
-    const dg_specialisation_t *entry, *best = NULL;
-    float best_us = INFINITY;
-    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
-        const dg_sm90_bf16_gemm_fields_t f = dg_sm90_bf16_gemm_fields(entry);
-        const float us = price_candidate(&f, work, machine, options, bytes);
-        if (us < best_us) best = entry, best_us = us;
-    }
-    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    const dg_specialisation_t *best =
+        dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);
+    if (best == NULL) return false;
     fill_plan(best, work, machine, options, plan);
-    plan->us = best_us;
     return true;
 }

@@ -91,15 +91,6 @@ static dg_tile_cost_t find_tile_cost(
     return cost;
 }
 
-/* Row tiles of a usual call, in units of `rows`. */
-static int64_t usual_row_tiles(const dg_work_t *work, int32_t rows) {
-    const int64_t groups = work->group_count;
-    if (work->family == DG_FAMILY_GEMM) return dg_ceil_div(work->m, rows);
-    if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
-    const bool expected = work->expected_m > 0 && work->expected_m < work->m;
-    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
-}
-
 /* What the kernel's text asserts, so that no candidate is planned that does not compile. */
 static bool is_valid(const dg_sm90_fp8_gemm_block_fields_t *f) {
     const bool tile = f->math_groups >= 1 && f->math_groups <= 3 && f->block_m > 0 &&
@@ -134,7 +125,7 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t 
     const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
     const int32_t rows = f->block_m * cluster_m;
     const int64_t columns = dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster;
-    const int64_t usual = usual_row_tiles(work, rows);
+    const int64_t usual = dg_usual_row_tiles(work, rows);
     const bool dense = work->family == DG_FAMILY_GEMM;
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
@@ -146,8 +137,10 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t 
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. bytes: dg_work_bytes() */
-static float price_candidate(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work,
+static float price_candidate(const dg_specialisation_t *candidate, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    const dg_sm90_fp8_gemm_block_fields_t fields = dg_sm90_fp8_gemm_block_fields(candidate),
+                                          *f = &fields;
     if (!fits(f, work) || !is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n))
         return INFINITY;
     const cut_t cut = cut_work(f, work, machine, options);
@@ -184,16 +177,9 @@ bool dg_plan_sm90_fp8_gemm_block(const dg_work_t *work, const dg_machine_t *mach
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const char *obstacle = dg_sm90_fp8_gemm_block_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
-    const int64_t bytes = dg_work_bytes(work);
-    const dg_specialisation_t *entry, *best = NULL;
-    float best_us = INFINITY;
-    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
-        const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(entry);
-        const float us = price_candidate(&f, work, machine, options, bytes);
-        if (us < best_us) best = entry, best_us = us;
-    }
-    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    const dg_specialisation_t *best =
+        dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);
+    if (best == NULL) return false;
     fill_plan(best, work, machine, options, plan);
-    plan->us = best_us;
     return true;
 }

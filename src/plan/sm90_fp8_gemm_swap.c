@@ -35,15 +35,6 @@ static int32_t usable_ctas(
     return cluster <= 2 ? ctas : (clusters - clusters / 11) * cluster;
 }
 
-/* Row tiles of a usual call. */
-static int64_t usual_row_tiles(const dg_work_t *work, int32_t rows) {
-    const int64_t groups = work->group_count;
-    if (work->family == DG_FAMILY_GEMM) return dg_ceil_div(work->m, rows);
-    if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
-    const bool expected = work->expected_m > 0 && work->expected_m < work->m;
-    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
-}
-
 /* What the kernel's text asserts, and whether a candidate is made for this kind of work. */
 static bool fits(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work) {
     const int32_t schedule =
@@ -63,7 +54,7 @@ typedef struct cut_t {
 static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options) {
     const int64_t columns = dg_ceil_div(work->n, f->block_n) * f->splits;
-    const int64_t usual = usual_row_tiles(work, f->block_m);
+    const int64_t usual = dg_usual_row_tiles(work, f->block_m);
     const bool dense = work->family == DG_FAMILY_GEMM;
     return (cut_t){.ctas = usable_ctas(machine, options, f->splits),
         .shared_bytes = DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(f->block_m, f->block_n, f->stages),
@@ -72,8 +63,10 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */
-static float price_candidate(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work,
+static float price_candidate(const dg_specialisation_t *candidate, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    const dg_sm90_fp8_gemm_swap_fields_t fields = dg_sm90_fp8_gemm_swap_fields(candidate),
+                                         *f = &fields;
     if (!fits(f, work) || !dg_tile_allowed(options, f->block_m, f->block_n)) return INFINITY;
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
@@ -99,15 +92,9 @@ bool dg_plan_sm90_fp8_gemm_swap(const dg_work_t *work, const dg_machine_t *machi
     const char *obstacle = dg_sm90_fp8_gemm_block_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
     if (options->batch_invariant) return dg_refuse_work(plan, "not batch invariant");
-    const int64_t bytes = dg_work_bytes(work);
-    const dg_specialisation_t *entry, *best = NULL;
-    float best_us = INFINITY;
-    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
-        const dg_sm90_fp8_gemm_swap_fields_t f = dg_sm90_fp8_gemm_swap_fields(entry);
-        const float us = price_candidate(&f, work, machine, options, bytes);
-        if (us < best_us) best = entry, best_us = us;
-    }
-    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    const dg_specialisation_t *best =
+        dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);
+    if (best == NULL) return false;
     const dg_sm90_fp8_gemm_swap_fields_t f = dg_sm90_fp8_gemm_swap_fields(best);
     const cut_t cut = cut_work(&f, work, machine, options);
     dg_plan_group_stages(work, f.block_m, plan);
@@ -121,6 +108,5 @@ bool dg_plan_sm90_fp8_gemm_swap(const dg_work_t *work, const dg_machine_t *machi
     plan->block_n = f.block_n;
     plan->splits = f.splits;
     plan->band = BAND_ROWS;
-    plan->us = best_us;
     return true;
 }

@@ -56,20 +56,6 @@ static const char *find_obstacle(const dg_work_t *work) {
     return NULL;
 }
 
-/* Matrices of d that have all tiles of m x n each. */
-static int64_t count_matrices(const dg_work_t *work) {
-    const bool each = work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
-    return each ? work->group_count : 1;
-}
-
-/* k blocks of a usual tile: each group of tokens ends inside one. */
-static int64_t usual_k_blocks(const dg_work_t *work) {
-    const int64_t blocks = dg_ceil_div(work->k, 128);
-    if (work->family != DG_FAMILY_K_GROUPED_GEMM) return blocks;
-    if (work->k_output == DG_K_OUTPUT_SUM) return blocks + work->group_count / 2;
-    return dg_ceil_div(blocks, work->group_count) + 1;
-}
-
 /* How a candidate cuts the work. */
 typedef struct cut_t {
     int32_t cluster, cluster_m, shared_bytes, ctas;
@@ -87,7 +73,7 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = dg_ceil_div(work->m, f->block_m * cluster_m) *
                  dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster *
-                 count_matrices(work)};
+                 dg_count_matrices(work)};
 }
 
 /* What the kernel's text asserts, so that no candidate is planned that does not compile. */
@@ -126,8 +112,10 @@ static dg_tile_cost_t find_tile_cost(
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. bytes: dg_work_bytes() */
-static float price_candidate(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work,
+static float price_candidate(const dg_specialisation_t *candidate, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    const dg_sm90_fp8_gemm_vector_fields_t fields = dg_sm90_fp8_gemm_vector_fields(candidate),
+                                           *f = &fields;
     if (!fits(f, work) || !is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n))
         return INFINITY;
     const cut_t cut = cut_work(f, work, machine, options);
@@ -136,7 +124,7 @@ static float price_candidate(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg
     const dg_tile_cost_t tile = find_tile_cost(f, work);
     const int32_t helpers = work->family == DG_FAMILY_GEMM ? 0 : 1;
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
-        .k_blocks = usual_k_blocks(work),
+        .k_blocks = dg_usual_k_blocks(work, 128),
         .ctas = cut.ctas,
         .cluster = cut.cluster,
         .bytes = bytes,
@@ -177,16 +165,9 @@ bool dg_plan_sm90_fp8_gemm_vector(const dg_work_t *work, const dg_machine_t *mac
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const char *obstacle = find_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
-    const int64_t bytes = dg_work_bytes(work);
-    const dg_specialisation_t *entry, *best = NULL;
-    float best_us = INFINITY;
-    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
-        const dg_sm90_fp8_gemm_vector_fields_t f = dg_sm90_fp8_gemm_vector_fields(entry);
-        const float us = price_candidate(&f, work, machine, options, bytes);
-        if (us < best_us) best = entry, best_us = us;
-    }
-    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    const dg_specialisation_t *best =
+        dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);
+    if (best == NULL) return false;
     fill_plan(best, work, machine, options, plan);
-    plan->us = best_us;
     return true;
 }
