@@ -24,7 +24,6 @@ dg_plan_options_t dg_call_plan_options(const dg_call_t *call) {
         .block_m_multiple = call->options.block_m_multiple,
         .block_n_multiple = call->options.block_n_multiple,
         .batch_invariant = call->options.batch_invariant == DG_ON,
-        .pdl = call->options.pdl == DG_ON,
     };
 }
 

@@ -14,8 +14,7 @@
 typedef struct dg_plan_options_t {
     int32_t num_sms;                            /* 0: all */
     int32_t block_m_multiple, block_n_multiple; /* of the tile's extents; 0 or 1: any */
-    bool batch_invariant; /* bits of a row must not depend on m or on other rows */
-    bool pdl;
+    bool batch_invariant;            /* bits of a row must not depend on m or on other rows */
     const dg_specialisation_t *only; /* NULL: the whole catalogue; else this candidate alone */
 } dg_plan_options_t;
 

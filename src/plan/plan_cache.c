@@ -16,7 +16,7 @@
 typedef struct cache_key_t {
     dg_work_t work;
     dg_machine_t machine;
-    int32_t num_sms, block_m_multiple, block_n_multiple, switches;
+    int32_t num_sms, block_m_multiple, block_n_multiple, batch_invariant;
 } cache_key_t;
 
 _Static_assert(sizeof(dg_machine_t) == 40, "keys are compared as bytes: no padding");
@@ -77,7 +77,7 @@ dg_status_t dg_find_plan(const dg_work_t *work, const dg_machine_t *machine,
         .num_sms = options->num_sms,
         .block_m_multiple = options->block_m_multiple,
         .block_n_multiple = options->block_n_multiple,
-        .switches = options->batch_invariant + 2 * options->pdl};
+        .batch_invariant = options->batch_invariant};
     uint64_t key_words[KEY_WORDS], plan_words[PLAN_WORDS];
     if (options->only != NULL) return dg_make_plan(work, machine, options, plan);
     memcpy(key_words, &key, sizeof key);

@@ -134,6 +134,5 @@ dg_plan_options_t dg_draw_options(dg_random_t *random) {
     if (dg_draw(random, 0, 3) == 0) options.block_m_multiple = 1 << dg_draw(random, 0, 8);
     if (dg_draw(random, 0, 3) == 0) options.block_n_multiple = 1 << dg_draw(random, 0, 8);
     options.batch_invariant = dg_draw(random, 0, 1);
-    options.pdl = dg_draw(random, 0, 1);
     return options;
 }
