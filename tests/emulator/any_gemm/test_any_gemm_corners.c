@@ -245,6 +245,63 @@ static void many_listed_groups(void **state) {
     guard_release();
 }
 
+/* One side picks tokens of all groups from a list, the other is a matrix for each group. */
+static void gathered_beside_flat(void **state) {
+    (void)state;
+    const int64_t sizes[] = {70, 0, 5, 130};
+    for (int turn = 0; turn < 4; turn++) {
+        k_grouped_case_t test = {.a = k_integers(DG_K_TOKENS_FIRST, DG_DTYPE_F32),
+            .b = k_integers(DG_K_FLAT, DG_DTYPE_I32),
+            .d = DG_DTYPE_F32,
+            .judge = JUDGE_EXACT,
+            .output = turn % 2 ? DG_K_OUTPUT_SUM : DG_K_OUTPUT_STACK};
+        test.a.gather = true;
+        if (turn > 1) {
+            const k_spec_t flat = test.b;
+            test.b = test.a;
+            test.a = flat;
+        }
+        k_grouped_verify(NULL, &test, sizes, 4, 20, 30, (uint64_t)turn + 1);
+    }
+}
+
+/* A token that one side lacks adds nothing, though the other holds NaN there. */
+static void absent_tokens_meet_nan(void **state) {
+    (void)state;
+    rng_t rng = rng_make(17);
+    const int64_t sizes[] = {60, 90}, m = 10, n = 12;
+    const grouping_t grouping = grouping_make(&rng, DG_GROUPS_SIZES, DG_DTYPE_I32, sizes, 2, 0, 1);
+    k_spec_t spec = k_integers(DG_K_TOKENS_FIRST, DG_DTYPE_NONE);
+    const k_matrix_t b = k_operand_make(&rng, &spec, n, &grouping);
+    spec.gather = true;
+    const k_matrix_t a = k_operand_make(&rng, &spec, m, &grouping);
+    const output_t out = output_make(&rng, DG_DTYPE_F32, 2, m, n, 0, C_NONE, VALUES_INTEGER);
+    dg_k_grouped_gemm_args_t args = DG_K_GROUPED_GEMM_ARGS_INIT;
+    int absent = 0;
+    label("absent tokens meet NaN");
+    for (int64_t t = 0; t < grouping.rows; t++) {
+        const dg_tensor_t *rows = &a.view.rows;
+        const int64_t at = t * rows->stride[0];
+        const bool is_absent = rows->dtype == DG_DTYPE_I64 ? ((int64_t *)rows->data)[at] < 0
+                                                           : ((int32_t *)rows->data)[at] < 0;
+        absent += is_absent;
+        if (is_absent) memset((uint8_t *)b.view.data.data + t * n, 0x7F, (size_t)n);
+    }
+    assert_true(absent > 0);
+    args.a = a.view;
+    args.b = b.view;
+    args.d = out.d;
+    args.groups = grouping.view;
+    expect_ok(dg_k_grouped_gemm(NULL, &args, NULL));
+    for (int64_t i = 0; i < 2 * m * n; i++) {
+        const int64_t g = i / (m * n), first = grouping.begin[g];
+        output_judge(JUDGE_EXACT, &out, g, i / n % m, i % n,
+            ref_dot(a.value + i / n % m * a.tokens + first, b.value + i % n * b.tokens + first,
+                sizes[g]));
+    }
+    guard_release();
+}
+
 /* A row that a does not have is zero whatever b holds. */
 static void absent_rows_meet_nan(void **state) {
     (void)state;
@@ -309,6 +366,8 @@ int main(void) {
         cmocka_unit_test_teardown(wild_k_groups, guard_teardown),
         cmocka_unit_test_teardown(tensors_too_short, guard_teardown),
         cmocka_unit_test_teardown(many_listed_groups, guard_teardown),
+        cmocka_unit_test_teardown(gathered_beside_flat, guard_teardown),
+        cmocka_unit_test_teardown(absent_tokens_meet_nan, guard_teardown),
         cmocka_unit_test_teardown(absent_rows_meet_nan, guard_teardown),
         cmocka_unit_test_teardown(bits_of_a_row, guard_teardown),
     };

@@ -26,7 +26,7 @@
 #include "tests/emulator/any_gemm/backend.h"
 #include "tests/family/reference.h"
 
-emulated_machine_t emulated_machine = {0, 1, 0}; /* the tile alone counts here */
+emulated_machine_t emulated_machine = {.sms = 1}; /* the tile alone counts here */
 
 enum { MOST_COPIES = 2100, ROOM = 256 << 20, MARGIN = 512, ALIGNMENT = 256 };
 
