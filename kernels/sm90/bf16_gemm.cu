@@ -88,10 +88,10 @@ typedef struct span {
 
 /* A tile adds up the spans first_span() .. end_span() - 1: K-grouped, one for each group. */
 DEVICE int first_span(const args_t *args, const tile_t *tile) {
-    return SCHEDULE == DG_SCHEDULE_K_GROUPED && !args->sum_groups ? tile->group : 0;
+    return SCHEDULE == DG_SCHEDULE_K_GROUPED && !args->tiles.sum ? tile->group : 0;
 }
 DEVICE int end_span(const args_t *args, const tile_t *tile) {
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && args->sum_groups) return args->sum_groups;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && args->tiles.sum) return args->tiles.group_count;
     return tile->group < 0 ? 0 : first_span(args, tile) + 1;
 }
 
