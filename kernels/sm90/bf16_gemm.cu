@@ -325,15 +325,18 @@ DEVICE void multiply(const args_t *args) {
             last = p;
             p = next_place(p);
         }
+        uint32_t added[CHUNKS_AHEAD][4][4] = {};
+        begin_rows(&to, BLOCK_N, added);
         pin_sums(sums);
         wgmma_wait<0>();
         pin_sums(sums);
         if (k_blocks > 0) release(last);
         /* Not a loop: the compiler leaves one this long as it is, and indexes registers. */
-        store_rows(&to, sums[0], chunk, BLOCK_N);
+        store_rows(&to, sums[0], chunk, BLOCK_N, added);
         if (WARP_ROWS == 2) {
             move_down(&to);
-            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N);
+            begin_rows(&to, BLOCK_N, added);
+            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N, added);
         }
     }
 }
