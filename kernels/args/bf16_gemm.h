@@ -28,8 +28,7 @@ typedef struct dg_sm90_bf16_gemm_args {
     dg_output_args_t out;
     dg_sm90_tiles_t tiles; /* k_blocks is unused: the kernel counts blocks of 64 itself */
     int32_t k;             /* dense and M-grouped */
-    int32_t sum_groups;    /* K-grouped SUM: so many segments add up to one matrix, and
-                            * tiles.group_count is 1; else 0 */
+    int32_t reserved;
 } dg_sm90_bf16_gemm_args_t;
 
 /* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers,

@@ -88,10 +88,10 @@ typedef struct span {
 
 /* A tile adds up the spans first_span() .. end_span() - 1: K-grouped, one for each group. */
 DEVICE int first_span(const args_t *args, const tile_t *tile) {
-    return SCHEDULE == DG_SCHEDULE_K_GROUPED && !args->sum_groups ? tile->group : 0;
+    return SCHEDULE == DG_SCHEDULE_K_GROUPED && !args->tiles.sum ? tile->group : 0;
 }
 DEVICE int end_span(const args_t *args, const tile_t *tile) {
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && args->sum_groups) return args->sum_groups;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && args->tiles.sum) return args->tiles.group_count;
     return tile->group < 0 ? 0 : first_span(args, tile) + 1;
 }
 
@@ -325,15 +325,18 @@ DEVICE void multiply(const args_t *args) {
             last = p;
             p = next_place(p);
         }
+        uint32_t added[CHUNKS_AHEAD][4][4] = {};
+        begin_rows(&to, BLOCK_N, added);
         pin_sums(sums);
         wgmma_wait<0>();
         pin_sums(sums);
         if (k_blocks > 0) release(last);
         /* Not a loop: the compiler leaves one this long as it is, and indexes registers. */
-        store_rows(&to, sums[0], chunk, BLOCK_N);
+        store_rows(&to, sums[0], chunk, BLOCK_N, added);
         if (WARP_ROWS == 2) {
             move_down(&to);
-            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N);
+            begin_rows(&to, BLOCK_N, added);
+            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N, added);
         }
     }
 }

@@ -144,46 +144,77 @@ DEVICE float element(const uint32_t *words, int j, bool f32) {
     return f32_from_bits(j % 2 ? words[j / 2] & 0xffff0000u : words[j / 2] << 16);
 }
 
+/* Chunks of c that are on their way: a load takes as long as five chunks take to be stored, and more
+ * registers than these there are not. */
+#define CHUNKS_AHEAD 3
+
+/* Starts to read what is added to the chunk at column x. added: [4][4] */
+DEVICE void read_c(
+    const destination_t *to, uint8_t *const *rows, int x, bool f32, uint32_t (*added)[4]) {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        UNROLL
+        for (int j = 0; j < 4; j++) added[i][j] = 0;
+        if (!to->c || !has_piece(to, i, x, 4)) continue;
+        if (f32)
+            ld_global_x4(added[i], rows[i] + x * 4);
+        else
+            ld_global_x2(added[i], rows[i] + x * 2);
+    }
+}
+
+/* The sums in a chunk of f32, and what is added, to row i of d. */
+DEVICE void write_sums(const destination_t *to, uint8_t *const *rows, uint32_t chunk, int i, int x,
+    bool f32, const uint32_t *added) {
+    uint32_t values[4];
+    float s[4];
+    get_piece(values, chunk, i);
+    UNROLL
+    for (int j = 0; j < 4; j++) {
+        /* not "+ 0": that would lose the sign of a zero */
+        s[j] = f32_from_bits(values[j]);
+        if (to->c) s[j] += element(added, j, f32);
+        values[j] = bits_from_f32(s[j]);
+    }
+    if (!f32) {
+        values[0] = pack_bf16(s[0], s[1]);
+        values[1] = pack_bf16(s[2], s[3]);
+    }
+    if (!has_piece(to, i, x, 4)) return;
+    if (f32)
+        st_global_x4(rows[i] + x * 4, values);
+    else
+        st_global_x2(rows[i] + x * 2, values);
+}
+
+/* Starts to read the first of what this warp will add, while its products still run. */
+DEVICE void begin_rows(const destination_t *to, int columns, uint32_t (*added)[4][4]) {
+    uint8_t *rows[4];
+    if (!to->wide || !to->c) return;
+    find_rows(rows, to->c, to->c_pitch, to->f32 ? 16 : 8);
+    UNROLL
+    for (int i = 0; i < CHUNKS_AHEAD; i++) {
+        if (i * 32 >= columns) continue;
+        if (to->f32)
+            read_c(to, rows, i * 32, true, added[i]);
+        else
+            read_c(to, rows, i * 32, false, added[i]);
+    }
+}
+
 /* Everything else whose rows begin on 16 bytes. f32: as in `to`, but known to the compiler */
-DEVICE void store_summed(
-    const destination_t *to, const float *sums, uint32_t chunk, int columns, bool f32) {
+DEVICE void store_summed(const destination_t *to, const float *sums, uint32_t chunk, int columns,
+    bool f32, uint32_t (*added)[4][4]) {
     uint8_t *rows[4], *c_rows[4];
     find_rows(rows, to->d, to->d_pitch, f32 ? 16 : 8);
     find_rows(c_rows, to->c, to->c_pitch, f32 ? 16 : 8);
     UNROLL
     for (int x = 0; x < columns; x += 32) {
-        uint32_t added[4][4] = {};
-        UNROLL
-        for (int i = 0; i < 4; i++) {
-            if (!to->c || !has_piece(to, i, x, 4)) continue;
-            if (f32)
-                ld_global_x4(added[i], c_rows[i] + x * 4);
-            else
-                ld_global_x2(added[i], c_rows[i] + x * 2);
-        }
+        uint32_t(*mine)[4] = added[x / 32 % CHUNKS_AHEAD];
         put_f32(chunk, sums + x / 2);
         UNROLL
-        for (int i = 0; i < 4; i++) {
-            uint32_t values[4];
-            float s[4];
-            get_piece(values, chunk, i);
-            UNROLL
-            for (int j = 0; j < 4; j++) {
-                /* not "+ 0": that would lose the sign of a zero */
-                s[j] = f32_from_bits(values[j]);
-                if (to->c) s[j] += element(added[i], j, f32);
-                values[j] = bits_from_f32(s[j]);
-            }
-            if (!f32) {
-                values[0] = pack_bf16(s[0], s[1]);
-                values[1] = pack_bf16(s[2], s[3]);
-            }
-            if (!has_piece(to, i, x, 4)) continue;
-            if (f32)
-                st_global_x4(rows[i] + x * 4, values);
-            else
-                st_global_x2(rows[i] + x * 2, values);
-        }
+        for (int i = 0; i < 4; i++) write_sums(to, rows, chunk, i, x, f32, mine[i]);
+        if (x + CHUNKS_AHEAD * 32 < columns) read_c(to, c_rows, x + CHUNKS_AHEAD * 32, f32, mine);
     }
 }
 
@@ -208,8 +239,9 @@ DEVICE void write_elements(const destination_t *to, uint32_t chunk, int x) {
     }
 }
 
-/* Stores a warp's 16 rows. sums: [columns / 2], columns a multiple of 32 */
-DEVICE void store_rows(const destination_t *to, const float *sums, uint32_t chunk, int columns) {
+/* Stores a warp's 16 rows. sums: [columns / 2], columns a multiple of 32; added: of begin_rows */
+DEVICE void store_rows(const destination_t *to, const float *sums, uint32_t chunk, int columns,
+    uint32_t (*added)[4][4]) {
     if (!to->wide) {
         UNROLL
         for (int x = 0; x < columns; x += 32) {
@@ -217,9 +249,9 @@ DEVICE void store_rows(const destination_t *to, const float *sums, uint32_t chun
             write_elements(to, chunk, x);
         }
     } else if (to->f32) {
-        store_summed(to, sums, chunk, columns, true);
+        store_summed(to, sums, chunk, columns, true, added);
     } else if (to->c) {
-        store_summed(to, sums, chunk, columns, false);
+        store_summed(to, sums, chunk, columns, false, added);
     } else {
         store_rounded(to, sums, chunk, columns);
     }

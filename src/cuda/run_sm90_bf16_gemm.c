@@ -67,8 +67,8 @@ static void describe_problem(const dg_cuda_run_t *run, operand_t *a, operand_t *
         a->side = &tokens->a.side;
         b->side = &tokens->b.side;
         *out = &tokens->out;
-        args->tiles.group_count = tokens->sum ? 1 : (int32_t)tokens->group_count;
-        args->sum_groups = tokens->sum ? (int32_t)tokens->group_count : 0;
+        args->tiles.group_count = (int32_t)tokens->group_count;
+        args->tiles.sum = tokens->sum;
     }
 }
 

@@ -45,8 +45,8 @@ static dg_sm90_bf16_gemm_args_t make_args(
     args.tiles.tiles_m = round_up_quotient(shape.m, block_m * cluster_m);
     args.tiles.tiles_n = round_up_quotient(shape.n, block_n * cluster_n);
     args.tiles.band = 2;
-    args.tiles.group_count = shape.sum ? 1 : shape.group_count;
-    args.sum_groups = shape.sum ? shape.group_count : 0;
+    args.tiles.group_count = shape.group_count;
+    args.tiles.sum = shape.sum;
     return args;
 }
 

@@ -45,8 +45,7 @@ static int32_t line_pitch(int32_t length) {
     return (length + 7) / 8 * 8 + 8;
 }
 
-static size_t at(const dg_bf16_shape_t *s, bool mn_fastest, int32_t pitch, int32_t mn, int32_t k) {
-    (void)s;
+static size_t at(bool mn_fastest, int32_t pitch, int32_t mn, int32_t k) {
     return mn_fastest ? (size_t)k * (size_t)pitch + (size_t)mn
                       : (size_t)mn * (size_t)pitch + (size_t)k;
 }
@@ -59,7 +58,7 @@ static void fill(uint16_t *data, size_t bytes, const dg_bf16_shape_t *s, int32_t
         if (rows_grouped && !in_a_group(s, row)) continue;
         for (int32_t k = 0; k < s->k; k++) {
             if (s->family == DG_BF16_CASE_K_GROUPED && !in_a_group(s, k)) continue;
-            data[at(s, mn_fastest, pitch, row, k)] = encode(draw_value(s->exact, state));
+            data[at(mn_fastest, pitch, row, k)] = encode(draw_value(s->exact, state));
         }
     }
 }
@@ -125,8 +124,8 @@ static void add_products(const dg_bf16_gemm_case_t *c, int32_t row, int32_t colu
     const dg_bf16_shape_t *s = &c->shape;
     const uint16_t *b = c->b + matrix * c->b_stride;
     for (int32_t k = range.begin; k < range.end; k++) {
-        const double product = (double)decode(c->a[at(s, s->a_mn, c->a_pitch, row, k)]) *
-                               (double)decode(b[at(s, s->b_mn, c->b_pitch, column, k)]);
+        const double product = (double)decode(c->a[at(s->a_mn, c->a_pitch, row, k)]) *
+                               (double)decode(b[at(s->b_mn, c->b_pitch, column, k)]);
         *sum += product;
         *magnitude += fabs(product);
     }
