@@ -173,8 +173,9 @@ typedef struct fake_library_t {
     char image[];
 } fake_library_t;
 
-/* Of an ELF file: it ends with its section headers. */
+/* Of PTX, a text, or of an ELF file, which ends with its section headers. */
 static size_t image_bytes(const char *image) {
+    if (image[0] == '.') return strlen(image) + 1;
     uint64_t headers;
     uint16_t size, count;
     memcpy(&headers, image + 40, sizeof headers);
@@ -190,7 +191,8 @@ static dg_cu_result_t cuLibraryLoadData(dg_cu_library_t *library, const void *im
     (void)jit_options, (void)jit_values, (void)options, (void)values;
     NEED(jit_count == 0 && count == 0, DG_CU_INVALID_VALUE);
     NEED(!spoils_capture(), DG_CU_STREAM_CAPTURE_UNSUPPORTED);
-    NEED(memcmp(image, "\177ELF", 4) == 0, DG_CU_INVALID_IMAGE);
+    NEED(
+        memcmp(image, "\177ELF", 4) == 0 || memcmp(image, ".version", 8) == 0, DG_CU_INVALID_IMAGE);
     const size_t bytes = image_bytes(image);
     fake_library_t *loaded = calloc(1, sizeof *loaded + bytes);
     NEED(loaded != NULL, DG_CU_OUT_OF_MEMORY);
@@ -212,10 +214,15 @@ static dg_cu_result_t cuLibraryGetKernel(
     dg_cu_kernel_t *kernel, dg_cu_library_t library, const char *name) {
     ENTER(cuLibraryGetKernel);
     fake_library_t *loaded = (fake_library_t *)(void *)library;
-    NEED(strlen(name) < sizeof loaded->kernel, DG_CU_NOT_FOUND);
-    /* with its final zero: a whole word */
-    NEED(memmem(loaded->image, loaded->bytes, name, strlen(name) + 1), DG_CU_NOT_FOUND);
+    const size_t length = strlen(name);
+    NEED(length < sizeof loaded->kernel, DG_CU_NOT_FOUND);
     strcpy(loaded->kernel, name);
+    /* with its final zero: a whole word */
+    if (loaded->image[0] == '.') {
+        NEED(strstr(loaded->image, name), DG_CU_NOT_FOUND);
+    } else {
+        NEED(memmem(loaded->image, loaded->bytes, name, length + 1), DG_CU_NOT_FOUND);
+    }
     *kernel = (dg_cu_kernel_t)(void *)library;
     return DG_CU_SUCCESS;
 }
