@@ -166,7 +166,24 @@ static bool spoils_capture(void) {
     return true;
 }
 
-/* A library is its kernel's name, which stands behind the 64 bytes of ELF header in a test's cubin. */
+/* A library is a copy of its image, and has the kernels whose names stand somewhere in it. */
+typedef struct fake_library_t {
+    char kernel[128]; /* the last one asked for: a kernel's handle is the library's */
+    size_t bytes;
+    char image[];
+} fake_library_t;
+
+/* Of PTX, a text, or of an ELF file, which ends with its section headers. */
+static size_t image_bytes(const char *image) {
+    if (image[0] == '.') return strlen(image) + 1;
+    uint64_t headers;
+    uint16_t size, count;
+    memcpy(&headers, image + 40, sizeof headers);
+    memcpy(&size, image + 58, sizeof size);
+    memcpy(&count, image + 60, sizeof count);
+    return headers + (size_t)size * count;
+}
+
 static dg_cu_result_t cuLibraryLoadData(dg_cu_library_t *library, const void *image,
     void *jit_options, void *jit_values, uint32_t jit_count, void *options, void *values,
     uint32_t count) {
@@ -174,11 +191,14 @@ static dg_cu_result_t cuLibraryLoadData(dg_cu_library_t *library, const void *im
     (void)jit_options, (void)jit_values, (void)options, (void)values;
     NEED(jit_count == 0 && count == 0, DG_CU_INVALID_VALUE);
     NEED(!spoils_capture(), DG_CU_STREAM_CAPTURE_UNSUPPORTED);
-    const char *name = (const char *)image + 64;
-    char *copy = malloc(strlen(name) + 1);
-    NEED(copy != NULL, DG_CU_OUT_OF_MEMORY);
-    strcpy(copy, name);
-    *library = (dg_cu_library_t)(void *)copy;
+    NEED(
+        memcmp(image, "\177ELF", 4) == 0 || memcmp(image, ".version", 8) == 0, DG_CU_INVALID_IMAGE);
+    const size_t bytes = image_bytes(image);
+    fake_library_t *loaded = calloc(1, sizeof *loaded + bytes);
+    NEED(loaded != NULL, DG_CU_OUT_OF_MEMORY);
+    loaded->bytes = bytes;
+    memcpy(loaded->image, image, bytes);
+    *library = (dg_cu_library_t)(void *)loaded;
     atomic_fetch_add(&fake.libraries, 1);
     return DG_CU_SUCCESS;
 }
@@ -193,7 +213,16 @@ static dg_cu_result_t cuLibraryUnload(dg_cu_library_t library) {
 static dg_cu_result_t cuLibraryGetKernel(
     dg_cu_kernel_t *kernel, dg_cu_library_t library, const char *name) {
     ENTER(cuLibraryGetKernel);
-    NEED(strcmp((const char *)(void *)library, name) == 0, DG_CU_NOT_FOUND);
+    fake_library_t *loaded = (fake_library_t *)(void *)library;
+    const size_t length = strlen(name);
+    NEED(length < sizeof loaded->kernel, DG_CU_NOT_FOUND);
+    strcpy(loaded->kernel, name);
+    /* with its final zero: a whole word */
+    if (loaded->image[0] == '.') {
+        NEED(strstr(loaded->image, name), DG_CU_NOT_FOUND);
+    } else {
+        NEED(memmem(loaded->image, loaded->bytes, name, length + 1), DG_CU_NOT_FOUND);
+    }
     *kernel = (dg_cu_kernel_t)(void *)library;
     return DG_CU_SUCCESS;
 }
@@ -239,7 +268,7 @@ static dg_cu_result_t cuLaunchKernelEx(
         launch->attribute_id[i] = config->attributes[i].id;
         memcpy(launch->attribute_value[i], &config->attributes[i].value, 12);
     }
-    launch->kernel = (const char *)(void *)kernel;
+    launch->kernel = ((const fake_library_t *)(const void *)kernel)->kernel;
     if (parameters != NULL) memcpy(launch->parameter, parameters[0], sizeof launch->parameter);
     launch->device = stack[depth - 1];
     return DG_CU_SUCCESS;

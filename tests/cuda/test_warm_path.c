@@ -1,66 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A call that finds everything warm asks for no memory, takes no lock, reads no environment and
- * formats no text. The linker puts the functions below between the library and the C library.
+ * The steps of a call that finds everything warm ask for no memory, take no lock, read no environment
+ * and format no text. test_warm_call.c says the same of whole calls.
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "counters.h"
 #include "cuda/device.h"
 #include "cuda/tensor_map.h"
 #include "fake_driver.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __real_pthread_once(pthread_once_t *once, void (*call)(void));
-char *__real_getenv(const char *name);
-int __real_vsnprintf(char *text, size_t size, const char *format, va_list values);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __wrap_pthread_once(pthread_once_t *once, void (*call)(void));
-char *__wrap_getenv(const char *name);
-int __wrap_vsnprintf(char *text, size_t size, const char *format, va_list values);
-
-static int requests, locks, lookups, texts;
-
-void *__wrap_malloc(size_t size) {
-    requests++;
-    return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size) {
-    requests++;
-    return __real_calloc(count, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    requests++;
-    return __real_aligned_alloc(alignment, size);
-}
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
-    locks++;
-    return __real_pthread_mutex_lock(mutex);
-}
-int __wrap_pthread_once(pthread_once_t *once, void (*call)(void)) {
-    locks++;
-    return __real_pthread_once(once, call);
-}
-char *__wrap_getenv(const char *name) {
-    lookups++;
-    return __real_getenv(name);
-}
-int __wrap_vsnprintf(char *text, size_t size, const char *format, va_list values) {
-    texts++;
-    return __real_vsnprintf(text, size, format, values);
-}
 
 static fake_controls_t controls;
 static _Alignas(64) uint8_t parameter[64], memory[256];
@@ -99,18 +52,19 @@ static void a_warm_call_costs_nothing_but_driver_calls(void **state) {
     const size_t size = make_fake_cubin(cubin, "dg_kernel");
     assert_int_equal(dg_cuda_open(1, &device), DG_STATUS_OK);
     assert_int_equal(dg_cuda_load(device, cubin, size, "dg_kernel", 0, &function), DG_STATUS_OK);
-    assert_true(requests > 0 && locks > 0 && lookups > 0); /* the counters count */
-    for (int32_t context = -1; context <= 1; context++) {  /* none, another device's, this one's */
+    assert_true(
+        counters.requests > 0 && counters.locks > 0 && counters.lookups > 0); /* they count */
+    for (int32_t context = -1; context <= 1; context++) { /* none, another device's, this one's */
         controls.set_context(context);
         call(function);
-        requests = locks = lookups = texts = 0;
+        counters = (counters_t){0};
         const int launches = controls.driver->calls[FAKE_cuLaunchKernelEx];
         for (int i = 0; i < 100; i++) call(function);
         assert_int_equal(controls.driver->calls[FAKE_cuLaunchKernelEx], launches + 100);
-        assert_int_equal(requests, 0);
-        assert_int_equal(locks, 0);
-        assert_int_equal(lookups, 0);
-        assert_int_equal(texts, 0);
+        assert_int_equal(counters.requests, 0);
+        assert_int_equal(counters.locks, 0);
+        assert_int_equal(counters.lookups, 0);
+        assert_int_equal(counters.texts, 0);
     }
 }
 
