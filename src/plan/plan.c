@@ -16,6 +16,7 @@
 static dg_plan_kernel_fn *const planners[DG_KERNEL_COUNT] = {
     [DG_KERNEL_ANY_GEMM] = dg_plan_any_gemm,
     [DG_KERNEL_SM90_FP8_GEMM_BLOCK] = dg_plan_sm90_fp8_gemm_block,
+    [DG_KERNEL_SM90_FP8_GEMM_SWAP] = dg_plan_sm90_fp8_gemm_swap,
     [DG_KERNEL_SM90_FP8_GEMM_VECTOR] = dg_plan_sm90_fp8_gemm_vector,
     [DG_KERNEL_SM90_BF16_GEMM] = dg_plan_sm90_bf16_gemm,
 };

@@ -49,6 +49,7 @@ typedef bool dg_plan_kernel_fn(const dg_work_t *work, const dg_machine_t *machin
     const dg_plan_options_t *options, dg_plan_t *plan);
 dg_plan_kernel_fn dg_plan_any_gemm;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_block;
+dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_swap;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_vector;
 dg_plan_kernel_fn dg_plan_sm90_bf16_gemm;
 

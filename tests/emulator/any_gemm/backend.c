@@ -56,7 +56,7 @@ dg_status_t dg_cuda_encode_map(const dg_map_shape_t *shape, dg_tensor_map_t *map
 static const dg_machine_t machine = {.name = "emulated",
     .architecture = 90,
     .shared_bytes = 232448,
-    .clusters_of_2 = 1,
+    .clusters_of_2 = 2,
     .clock_mhz = 1500,
     .idle_clock_mhz = 1900,
     .memory_bytes_per_us = 1e6f,
@@ -66,6 +66,8 @@ static const dg_machine_t machine = {.name = "emulated",
 static dg_status_t launch_plan(const dg_cuda_run_t *run) {
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_BLOCK)
         return dg_cuda_run_sm90_fp8_gemm_block(run);
+    if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_SWAP)
+        return dg_cuda_run_sm90_fp8_gemm_swap(run);
     return dg_cuda_run_any_gemm(run);
 }
 
@@ -80,8 +82,8 @@ static dg_status_t compute(dg_cuda_run_t *run) {
     const dg_plan_options_t options = {.only = only};
     const int32_t kernel = only != NULL ? only->kernel : DG_KERNEL_ANY_GEMM;
     here.sms = emulated_machine.sms;
-    DG_REQUIRE(dg_kernel_planner(kernel)(run->work, &here, &options, &plan), DG_STATUS_INTERNAL, "",
-        "", "no plan: %s; every work has one", plan.refusal);
+    DG_REQUIRE(dg_kernel_planner(kernel, &here)(run->work, &here, &options, &plan),
+        DG_STATUS_INTERNAL, "", "", "no plan: %s; every work has one", plan.refusal);
     run->plan = &plan;
     for (int32_t i = 0; i < plan.stage_count; i++) {
         run->functions[i] = (dg_cuda_function_t *)(void *)&plan.stage[i].specialisation;
