@@ -21,10 +21,11 @@ typedef struct operand_t {
     bool mn_fastest, flat;
 } operand_t;
 
-/* For a FLAT operand the template of its groups' maps: k and its stride are put in on the device. */
+/* For a FLAT operand the template of its groups' maps: k and its stride, here those of the shortest
+ * group there may be, are put in on the device. */
 static dg_status_t encode_operand(const operand_t *o, dg_tensor_map_t *map) {
-    const int64_t k = o->flat ? 128 : o->k;
-    const int64_t slow = o->flat ? 128 : o->mn_fastest ? o->side->k_stride : o->side->mn_stride;
+    const int64_t k = o->flat ? 16 : o->k;
+    const int64_t slow = o->flat ? 16 : o->mn_fastest ? o->side->k_stride : o->side->mn_stride;
     return dg_cuda_encode_map(&(dg_map_shape_t){.data = o->side->data,
                                   .dtype = DG_DTYPE_E4M3,
                                   .rank = 2,

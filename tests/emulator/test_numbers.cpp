@@ -58,6 +58,11 @@ TEST(bytes_chosen) {
 TEST(bug_bytes_chosen_with_a_sign_bit) {
     expect_bug("CHOICE", shape(1, 32, 0), [] { choose_bytes(1, 2, 0x80); });
 }
+TEST(bytes_are_picked_by_nibbles) {
+    REQUIRE(permute_bytes(0x33221100, 0x77665544, 0x6420) == 0x66442200);
+    REQUIRE(permute_bytes(0x33221100, 0x77665544, 0x3175) == 0x33117755);
+    REQUIRE(permute_bytes(0x33221100, 0x77665544, 0x3210) == 0x33221100);
+}
 TEST(swizzles_are_permutations_of_their_rows) {
     for (uint32_t a = 0; a < 8192; a += 4) {
         REQUIRE(swizzle_128(swizzle_128(a)) == a && swizzle_128(a) / 128 == a / 128);

@@ -31,6 +31,9 @@ TEST(shared_vectors_and_floats) {
         REQUIRE(memcmp(in, out, 16) == 0);
         st_shared_x2(at + 8, 5, 6);
         REQUIRE(ld_shared_u32(at + 8) == 5 && ld_shared_u32(at + 12) == 6);
+        float pair[2];
+        ld_shared_f32x2(pair, at);
+        REQUIRE(memcmp(in, pair, 8) == 0);
         st_shared_f32(at + 4, 1.5f);
         REQUIRE(ld_shared_f32(at + 4) == 1.5f);
     });

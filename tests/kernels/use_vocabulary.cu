@@ -66,6 +66,11 @@ use_memory(
     tensormap_acquire(ring);
     ld_shared_x4(v, base + lane * 16);
     st_shared_x4(base + lane * 16, v);
+    float pair[2];
+    ld_shared_f32x2(pair, base + lane * 8);
+    v[0] = permute_bytes(v[0], v[1], 0x6420);
+    pin_u32_array(v, 4);
+    st_shared_f32(base + 4, pair[0] + pair[1]);
     st_shared_f32(base, ld_shared_f32(base + 4));
     st_shared_x2(base + 8, v[0], v[1]);
     st_shared_u32(base, ld_shared_u32(base + 8));

@@ -69,6 +69,8 @@ static dg_status_t launch_plan(const dg_cuda_run_t *run) {
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_SWAP)
         return dg_cuda_run_sm90_fp8_gemm_swap(run);
     if (run->plan->kernel == DG_KERNEL_SM90_BF16_GEMM) return dg_cuda_run_sm90_bf16_gemm(run);
+    if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_VECTOR)
+        return dg_cuda_run_sm90_fp8_gemm_vector(run);
     return dg_cuda_run_any_gemm(run);
 }
 

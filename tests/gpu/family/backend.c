@@ -110,17 +110,22 @@ static dg_status_t download(dg_status_t status) {
 
 /* ---- what src/api calls in place of gpu.c, in the copies that these programs have */
 
-static dg_status_t run_any(const dg_gpu_product_t *product, const dg_launch_t *launch) {
+/* The specialisation that the test names, or the general GEMM. */
+static dg_status_t run_chosen(const dg_gpu_product_t *product, const dg_launch_t *launch) {
     dg_work_t work;
     dg_plan_t plan = {0};
     if (product->gemm != NULL) dg_gemm_work(product->gemm, &work);
     if (product->m_grouped != NULL) dg_m_grouped_gemm_work(product->m_grouped, &work);
     if (product->k_grouped != NULL) dg_k_grouped_gemm_work(product->k_grouped, &work);
     const int32_t block = emulated_machine.block;
-    const dg_specialisation_t only = {
+    const dg_specialisation_t tile = {
         .kernel = DG_KERNEL_ANY_GEMM, .values = {block, block, work.a.dtype == DG_DTYPE_BF16}};
-    const dg_plan_options_t options = {.only = block > 0 ? &only : NULL};
-    DG_REQUIRE(dg_plan_any_gemm(&work, dg_cuda_machine(gpu.device), &options, &plan),
+    const dg_specialisation_t *only = emulated_machine.only;
+    if (only == NULL && block > 0) only = &tile;
+    const dg_plan_options_t options = {.only = only};
+    const dg_machine_t *machine = dg_cuda_machine(gpu.device);
+    const int32_t kernel = only != NULL ? only->kernel : DG_KERNEL_ANY_GEMM;
+    DG_REQUIRE(dg_kernel_planner(kernel, machine)(&work, machine, &options, &plan),
         DG_STATUS_INTERNAL, "", "", "no plan: %s", plan.refusal);
     DG_TRY(dg_check_launch(launch, plan.workspace));
     dg_cuda_run_t run = {.device = gpu.device,
@@ -141,7 +146,8 @@ dg_status_t chosen_multiply(
 dg_status_t chosen_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch) {
     const char *kernel = getenv("DG_TEST_KERNEL");
-    if (kernel != NULL && strcmp(kernel, "any") == 0) return run_any(product, launch);
+    if (emulated_machine.only != NULL || (kernel != NULL && strcmp(kernel, "any") == 0))
+        return run_chosen(product, launch);
     return dg_gpu_multiply(call, product, launch);
 }
 
