@@ -31,6 +31,8 @@ static struct {
     int (*nvrtcCompileProgram)(nvrtc_program_t program, int count, const char *const *options);
     int (*nvrtcGetCUBINSize)(nvrtc_program_t program, size_t *bytes);
     int (*nvrtcGetCUBIN)(nvrtc_program_t program, char *cubin);
+    int (*nvrtcGetPTXSize)(nvrtc_program_t program, size_t *bytes);
+    int (*nvrtcGetPTX)(nvrtc_program_t program, char *ptx);
     int (*nvrtcGetProgramLogSize)(nvrtc_program_t program, size_t *bytes);
     int (*nvrtcGetProgramLog)(nvrtc_program_t program, char *log);
     int (*nvrtcDestroyProgram)(nvrtc_program_t *program);
@@ -48,6 +50,8 @@ static const struct {
     FUNCTION(nvrtcCompileProgram),
     FUNCTION(nvrtcGetCUBINSize),
     FUNCTION(nvrtcGetCUBIN),
+    FUNCTION(nvrtcGetPTXSize),
+    FUNCTION(nvrtcGetPTX),
     FUNCTION(nvrtcGetProgramLogSize),
     FUNCTION(nvrtcGetProgramLog),
     FUNCTION(nvrtcDestroyProgram),
@@ -149,6 +153,14 @@ static void take_log(nvrtc_program_t program, dg_binary_t *binary) {
         binary->log[0] = '\0';
 }
 
+/* Only to be read by people: that it fails is no failure. */
+static void take_ptx(nvrtc_program_t program, dg_binary_t *binary) {
+    size_t bytes = 0;
+    if (nvrtc.nvrtcGetPTXSize(program, &bytes) != 0 || bytes == 0) return;
+    binary->ptx = calloc(1, bytes + 1);
+    if (binary->ptx != NULL && nvrtc.nvrtcGetPTX(program, binary->ptx) != 0) binary->ptx[0] = '\0';
+}
+
 static dg_status_t take_cubin(nvrtc_program_t program, dg_binary_t *binary) {
     int error = nvrtc.nvrtcGetCUBINSize(program, &binary->bytes);
     if (error == 0) {
@@ -183,6 +195,7 @@ static dg_status_t compile(
                    : dg_fail(DG_STATUS_COMPILER, "", "", "%s does not compile for %s: %s: %s",
                          program->name, program->target, nvrtc.nvrtcGetErrorString(error),
                          binary->log != NULL ? binary->log : "no log");
+    if (status == DG_STATUS_OK && dg_jit_options()->dump_ptx) take_ptx(handle, binary);
     nvrtc.nvrtcDestroyProgram(&handle);
     if (status != DG_STATUS_OK) dg_free_binary(binary);
     return status;
