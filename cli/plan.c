@@ -97,7 +97,7 @@ static void report_plan(cli_report_t *report, const cli_layer_t *layer,
     cli_report_text(report, "tile", "tile", tile);
     cli_report_integer(report, "grid", "grid", last->grid);
     cli_report_integer(report, "cluster", "cluster", last->cluster);
-    cli_report_integer(report, "stages", "launches", info->stage_count);
+    cli_report_integer(report, "launches", "launches", info->stage_count);
     cli_report_number(report, "us", "us", info->us, 4);
     cli_report_number(
         report, "tflop_per_s", "TFLOP/s", any ? arguments->flop / info->us * 1e-6 : 0, 4);
@@ -124,6 +124,9 @@ typedef struct explain_t {
 
 static void report_candidate(void *user, const dg_plan_candidate_t *candidate) {
     const explain_t *self = user;
+    /* entries for other work than this would hide those that count from people */
+    if (!self->report->as_json && candidate->refusal != NULL && candidate->specialisation != NULL)
+        return;
     const char *text = candidate->specialisation, *blank = text ? strchr(text, ' ') : NULL;
     report_shape(self->report, self->layer, self->arguments);
     cli_report_text(
@@ -280,7 +283,9 @@ static const cli_option_t options[] = {
     {"sms", "N", "SMs that a kernel may fill [all]."},
     {"batch-invariant", NULL, "Plan so that a row's bits do not depend on the number of rows."},
     {"only", "TEXT", "Plan with this specialisation alone, \"KERNEL FIELD=VALUE ...\"."},
-    {"explain", NULL, "List all candidates with their predictions, or what speaks against them."},
+    {"explain", NULL,
+        "List the candidates with their predictions, * the one that is taken, and kernels that do "
+        "not take this with their reason. JSON has the entries that are for other work too."},
     {"kernels", NULL, "List the kernels that are needed, a line each, and nothing else."},
     {"rows-to", "N", "With --kernels: for each number of rows (tokens) from 1 to N."},
     {"machines", NULL, "List the GPUs that can be named."},

@@ -62,6 +62,7 @@ static dg_tensor_t make_output(const cli_shape_t *shape, int64_t groups, int64_t
     const dg_dtype_t dtype = shape->out == CLI_OUT_F32 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
     dg_tensor_t d = make_tensor(dtype, groups, rows, shape->n);
     const int64_t pitch = shape->n + shape->pad;
+    d.device = (dg_device_t){DG_DEVICE_CUDA, 0}; /* whose plan it is where no machine is named */
     d.stride[d.rank - 2] = pitch;
     if (groups > 0) d.stride[0] = rows * pitch;
     return d;

@@ -34,7 +34,12 @@ function(dg_emulate_kernel NAME)
   target_compile_definitions(${NAME} PRIVATE ${EMU_DEFINES} "EMU_SOURCE=\"${EMU_SOURCE}\""
     EMU_SYMBOL=dg_${EMU_KERNEL} "EMU_KERNEL=\"${EMU_KERNEL}\"" "EMU_NAME=\"${EMU_CALLED}\""
     "EMU_VALUES=${VALUES}")
-  set_target_properties(${NAME} PROPERTIES DG_DEFINES "${EMU_DEFINES}")
+  set_target_properties(${NAME} PROPERTIES DG_DEFINES "${EMU_DEFINES}"
+    DG_KERNEL ${EMU_KERNEL})
+  get_filename_component(FOLDER ${EMU_SOURCE} DIRECTORY)
+  if(IS_ABSOLUTE ${EMU_SOURCE})
+    target_include_directories(${NAME} PRIVATE ${FOLDER} ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
   target_compile_options(${NAME} PRIVATE -Wno-psabi) # arguments are aligned to 64 bytes
   if(EMU_BUGGY)
     target_compile_options(${NAME} PRIVATE -w)

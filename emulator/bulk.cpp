@@ -18,7 +18,8 @@ void start_copy(Cta *d, uint32_t destination, uint32_t bytes, uint32_t barrier, 
     const std::function<void(const Access &)> &source_read, std::function<void()> land) {
     if (d->exited) fail("EXITED", "%s into CTA rank %u, which has exited", what, d->rank);
     uint8_t *target = shared_pointer(d, destination, bytes, 16, what);
-    Mbarrier &b = mbarrier_for_copy(d, barrier, what);
+    Cta *signalled = barrier >> 24 ? cta_of(barrier) : d;
+    Mbarrier &b = mbarrier_for_copy(signalled, barrier, what);
     const Clock clock = b.copies;
     statistics.copies++;
     Clocks starter;

@@ -9,7 +9,7 @@
 
 namespace emu {
 
-// Starts a copy into `bytes` bytes at `destination` of CTA d, reported to d's mbarrier. The target
+// Starts a copy into `bytes` bytes at `destination` of CTA d, reported to an mbarrier of d (of a peer if `barrier` says so). The target
 // holds 0xFF until it lands; land() then writes it. source_read: called at once with the access
 // that the copy makes, to check what it reads.
 void start_copy(Cta *d, uint32_t destination, uint32_t bytes, uint32_t barrier, const char *what,

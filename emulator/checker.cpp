@@ -37,13 +37,15 @@ std::string agent_name(uint32_t cluster, uint32_t agent) {
     if (k < facts.threads)
         snprintf(rest, left, "warp %u lane %u", k / 32, k % 32);
     else if ((k -= facts.threads) < warps)
-        snprintf(rest, left, "wgmma of warp %u", k);
+        snprintf(rest, left, "products of warp %u", k);
     else if ((k -= warps) < MAX_MBARRIERS)
         snprintf(rest, left, "copies on mbarrier number %u", k);
     else if ((k -= MAX_MBARRIERS) < warps)
         snprintf(rest, left, "bulk store (read) of warp %u", k);
+    else if ((k -= warps) < warps)
+        snprintf(rest, left, "bulk store (write) of warp %u", k);
     else
-        snprintf(rest, left, "bulk store (write) of warp %u", k - warps);
+        snprintf(rest, left, "tcgen05 loads and stores of warp %u", k - warps);
     std::string name = text;
     if (facts.launch) name = "launch " + std::to_string(facts.launch) + " " + name;
     return name;
@@ -108,6 +110,13 @@ static void remember(Granule &granule, const Access &mine, const Clocks &clocks)
     list.erase(std::remove_if(list.begin(), list.end(), superfluous), list.end());
     list.push_back(mine);
     if (mine.flags & ACCESS_WRITE) granule.written |= mine.bytes;
+}
+
+void check_granule(Granule &granule, const Access &access, const Clocks &clocks, const char *what,
+    const char *space, uint64_t address, bool record) {
+    statistics.granules_checked++;
+    compare(granule, access, clocks, what, space, address);
+    if (record) remember(granule, access, clocks);
 }
 
 // The bytes of granule g (16 of them) that [first, first + length) covers.

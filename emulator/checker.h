@@ -49,6 +49,10 @@ void check_shared(Cta *owner, uint32_t offset, uint32_t length, Access access, c
 void check_global(
     const void *address, size_t length, Access access, const Clocks &clocks, const char *what);
 
+// One granule of another memory. space: its name in reports.
+void check_granule(Granule &granule, const Access &access, const Clocks &clocks, const char *what,
+    const char *space, uint64_t address, bool record);
+
 // Forgets all accesses of global memory and all clusters.
 void checker_reset();
 // Clusters are numbered from 0 in the order of these calls.

@@ -86,7 +86,7 @@ void copy_async_arrive(uint32_t barrier) {
     Thread *t = current;
     auto arrival = std::make_shared<CopyArrival>();
     arrival->thread = t;
-    arrival->barrier = &mbarrier_at(barrier, "cp.async.mbarrier.arrive");
+    arrival->barrier = &mbarrier_at(t->cta, barrier, "cp.async.mbarrier.arrive");
     arrival->copies = t->copies_open;
     for (const auto &group : t->copy_groups)
         arrival->copies.insert(arrival->copies.end(), group.begin(), group.end());

@@ -64,6 +64,8 @@ static void check_thread_end(const Thread *t) {
     for (const auto &group : t->copy_groups)
         for (const auto &operation : group) copying |= !operation->signalled;
     if (copying) fail("EXIT", "thread exits with cp.async neither waited for nor signalled");
+    if (!t->tensor_loads.empty() || !t->tensor_stores.empty())
+        fail("EXIT", "thread exits with tcgen05 loads or stores not waited for");
 }
 
 static void run_thread(void *argument) {
@@ -173,6 +175,9 @@ static void check_cta_end(const Cta *c) {
     if (c->copies_in_flight)
         throw Error("EXIT", name + " exits while copies into or from its shared memory are in "
                                    "flight");
+    for (uint32_t column = 0; c->tensor && column < TENSOR_COLUMNS; column++)
+        if (c->tensor->allocated[column])
+            throw Error("EXIT", name + " exits without giving back its tensor memory");
     for (const Mbarrier &b : c->mbarriers)
         if (b.valid && b.bytes)
             throw Error("EXIT",

@@ -11,6 +11,7 @@
 #include "launch.h"
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -55,7 +56,7 @@ struct WarpExchange {
     WaitList waiters;
 };
 
-enum class OperandType : uint8_t { E4M3, BF16, F16, TF32 };
+enum class OperandType : uint8_t { E4M3, E5M2, F16, BF16, TF32 };
 
 // The accumulator tile of one warpgroup while products are in flight. The registers of its threads
 // hold a poison meanwhile.
@@ -107,6 +108,14 @@ struct CopyArrival {
     Clocks released;
 };
 
+struct TensorLoad {
+    uint32_t *value; // register of this thread that waits for the word
+    uint32_t place;  // in TensorMemory::words
+};
+struct TensorStore {
+    uint32_t value, place;
+};
+
 struct Thread {
     Fiber fiber;
     Cta *cta = nullptr;
@@ -131,9 +140,30 @@ struct Thread {
     std::vector<std::shared_ptr<CopyOperation>> copies_open;
     std::deque<std::vector<std::shared_ptr<CopyOperation>>> copy_groups;
 
+    // Tensor memory: what was ordered before the last fence_after, which of the warp's accesses have
+    // been waited for, and those that have not.
+    Clocks tensor_view;
+    Clock tensor_waited = 0;
+    std::vector<TensorLoad> tensor_loads;
+    std::vector<TensorStore> tensor_stores;
+
     Clocks fence_released, unfenced; // relaxed atomics around fence_acq_rel
     bool has_fenced = false;
     std::unordered_map<const void *, Clock> maps_acquired; // tensor maps: version acquired
+};
+
+// 128 lanes of 512 columns; the place of a word is lane * 512 + column.
+constexpr uint32_t TENSOR_COLUMNS = 512;
+struct TensorMemory {
+    std::vector<uint32_t> words;
+    uint32_t allocated[TENSOR_COLUMNS] = {}; // columns of the allocation that this one is part of
+    std::vector<Granule> granules;           // one for each column and quarter of the lanes
+    std::vector<Clock> accesses, products;   // made by each warp so far
+    bool may_allocate = true;
+    uint32_t ctas = 0; // 1 or 2: the cta_group that the kernel uses
+    WaitList waiters;
+    std::deque<std::function<void()>> queue; // products and copies that have not been executed
+    uint32_t executed = 0;
 };
 
 struct Cta {
@@ -148,6 +178,7 @@ struct Cta {
     std::vector<WarpExchange> warps;
     std::vector<Warpgroup> warpgroups;
     NamedBarrier barriers[16];
+    std::unique_ptr<TensorMemory> tensor; // from the first use on
     std::vector<int> mbarrier_at; // by 8 bytes of shared memory: index into mbarriers, or -1
     std::deque<Mbarrier> mbarriers;
     uint32_t elected_lane = 0;
@@ -187,8 +218,9 @@ constexpr uint32_t SHARED_BASE = 1024;
 
 // ---- agents of a CTA, in this order
 inline uint32_t agents_of_cta(uint32_t threads) {
-    return threads + threads / 32 * 3 + MAX_MBARRIERS;
+    return threads + threads / 32 * 4 + MAX_MBARRIERS;
 }
+// also the products of tcgen05 that a thread of the warp starts
 inline uint32_t agent_of_wgmma(const Cta *c, uint32_t warp) {
     return c->first_agent + c->thread_count + warp;
 }
@@ -200,6 +232,9 @@ inline uint32_t agent_of_store_read(const Cta *c, uint32_t warp) {
 }
 inline uint32_t agent_of_store_write(const Cta *c, uint32_t warp) {
     return agent_of_store_read(c, warp) + c->warp_count();
+}
+inline uint32_t agent_of_tensor_access(const Cta *c, uint32_t warp) {
+    return agent_of_store_write(c, warp) + c->warp_count();
 }
 std::string agent_name(uint32_t cluster, uint32_t agent);
 

@@ -133,8 +133,8 @@ Mbarrier &mbarrier_for_copy(Cta *c, uint32_t address, const char *what) {
     return b;
 }
 
-Mbarrier &mbarrier_at(uint32_t address, const char *what) {
-    return find(current->cta, address, what);
+Mbarrier &mbarrier_at(Cta *c, uint32_t address, const char *what) {
+    return find(c, address, what);
 }
 
 void mbarrier_arrive_from(Mbarrier &b, const Clocks &released) {

@@ -17,8 +17,8 @@ void mbarrier_wait(uint32_t address, uint32_t parity);
 // initialisation is not ordered before the running thread.
 Mbarrier &mbarrier_for_copy(Cta *c, uint32_t address, const char *what);
 
-// The barrier at an address of the running CTA, and a later arrival there that brings `released`.
-Mbarrier &mbarrier_at(uint32_t address, const char *what);
+// The barrier at an address of c, and a later arrival there that brings `released`.
+Mbarrier &mbarrier_at(Cta *c, uint32_t address, const char *what);
 void mbarrier_arrive_from(Mbarrier &barrier, const Clocks &released);
 
 // A copy of that many bytes has landed; clocks: those of the thread that started it.

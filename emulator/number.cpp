@@ -82,6 +82,15 @@ float f32_from_f16(uint16_t bits) {
     return bits >> 15 ? -magnitude : magnitude;
 }
 
+// e5m2 is f16 without its lower byte.
+float f32_from_e5m2(uint8_t code) {
+    return f32_from_f16(static_cast<uint16_t>(code << 8));
+}
+
+float f32_from_ue8m0(uint8_t code) {
+    return code == 255 ? NAN : std::ldexp(1.f, code - 127);
+}
+
 float f32_from_bf16(uint16_t bits) {
     return float_of(static_cast<uint32_t>(bits) << 16);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// wgmma operands in shared memory: where a descriptor says that each 16-byte piece lies, and what
-// it holds. A piece is 16 bytes of k of one row (K-major), or 8 elements of mn of one k (MN-major).
+// Operands of wgmma and tcgen05 in shared memory: where a descriptor says that each 16-byte piece
+// lies, and what it holds. A piece is 16 bytes of k of one row (K-major), or 16 bytes of mn of one
+// k (MN-major).
 #pragma once
 #include "machine.h"
 
@@ -15,8 +16,9 @@ struct Operand {
 
 uint32_t k_of(OperandType type); // elements of k per instruction
 
-// Decodes and checks a descriptor.
+// Decodes and checks a descriptor: wgmma's, and tcgen05's.
 Operand decode_operand(uint64_t descriptor, OperandType type, bool mn_major);
+Operand decode_tcgen05_operand(uint64_t descriptor, OperandType type, bool mn_major);
 
 // Shared addresses of all pieces that rows [first, first + count) consist of, in an order that
 // operand_load understands. Rows count m or n.

@@ -53,6 +53,10 @@ DEVICE uint32_t ld_peer_u32(uint32_t mapped) {
     return value;
 }
 
+DEVICE void ld_peer_x4(uint32_t *values, uint32_t mapped) {
+    emu::shared_load(values, mapped, 16);
+}
+
 DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {
     emu::shared_store(mapped, &value, 4);
 }

@@ -113,8 +113,8 @@ typedef struct dg_plan_request_t {
 typedef void (*dg_plan_visit_fn)(void *user, const char *specialisation);
 
 /* Calls `visit` once for each specialisation that any of the requests [count] needs, helpers
- * included. Hand them to the compiler and no later call will have to wait for it. A plan takes about
- * a microsecond, so a range of 100 000 sizes is no matter.
+ * included. Hand them to dg_compile_kernels (kernels.h) and no later call will have to wait for a
+ * compiler. A plan takes about a microsecond, so a range of 100 000 sizes is no matter.
  *
  *     dg_plan_request_t request = {.gemm = &args, .rows_from = 1, .rows_to = 8192};
  *     dg_plan_enumerate(NULL, &request, 1, &query, add_to_list, &list);

@@ -45,4 +45,25 @@ typedef struct dg_sm90_fp8_gemm_vector_args {
     ((stages) * ((block_m) + (block_n)) * 128 + (math_groups)*4 * 2048 +                           \
         2 * (stages) * ((block_m) + (block_n)) * 4 + (stages)*24 + 192)
 
+/* ---- kernels/sm90/flat_maps.cu, "sm90_flat_maps": a tensor map for each group of FLAT operands. */
+typedef struct dg_sm90_flat_operand {
+    dg_tensor_map_t map;   /* template: the right box and number of rows, any address and k */
+    const uint8_t *data;   /* [mn * tokens] e4m3, 16-byte aligned */
+    dg_tensor_map_t *maps; /* [group_count], 64-byte aligned; NULL: the operand is not FLAT */
+    int64_t mn;            /* rows of a group's matrix */
+    int64_t reserved[5];
+} dg_sm90_flat_operand_t;
+
+typedef struct dg_sm90_flat_maps_args {
+    dg_sm90_flat_operand_t a, b;
+    const dg_k_segment_t *segments; /* [group_count] */
+    int64_t group_count;
+    int64_t reserved[6];
+} dg_sm90_flat_maps_args_t;
+
+#define DG_SM90_FLAT_MAPS_SHARED_BYTES(threads) ((threads) / 32 * 128)
+
+DG_STATIC_ASSERT(sizeof(dg_sm90_fp8_gemm_vector_args_t) == 704, "host and device must agree");
+DG_STATIC_ASSERT(sizeof(dg_sm90_flat_maps_args_t) == 448, "host and device must agree");
+
 #endif

@@ -66,6 +66,14 @@ DEVICE uint32_t ld_peer_u32(uint32_t mapped) {
     return value;
 }
 
+/* values: [4], 16 bytes from a 16-byte aligned address */
+DEVICE void ld_peer_x4(uint32_t *values, uint32_t mapped) {
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+                 : "r"(mapped)
+                 : "memory");
+}
+
 DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapped), "r"(value) : "memory");
 }

@@ -111,7 +111,9 @@ DEVICE void load_added(float *added, const uint8_t *from, bool there) {
 /* Four columns a lane. rows, columns: that there are; sums: [BLOCK_N / 2] */
 DEVICE void store_lines(
     const place_out_t *out, const float *sums, int rows, int columns, uint32_t chunk) {
-    const int row = (int)lane_index() / 8, column = (int)lane_index() % 8 * 4;
+    uint32_t lane = lane_index();
+    pin_u32(lane);
+    const int row = (int)lane / 8, column = (int)lane % 8 * 4;
     uint8_t *d = out->d + row * out->d_pitch + column * OUT_BYTES;
     const uint8_t *c = out->c + row * out->c_pitch + column * OUT_BYTES;
     const bool adds = out->c != 0;

@@ -6,7 +6,7 @@
  * tensor maps describe: loads outside give zero, stores are clipped (output.cuh).
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply and store. In the last warpgroup, warp 0 issues all
- * loads and warp 1 publishes tiles (tiles.cuh) and trims the ends of K-groups; the other two idle.
+ * loads, warp 1 publishes tiles (tiles.cuh), warp 2 trims the ends of K-groups; the other idles.
  *
  * Shared memory, from a 1024-byte aligned base; an operand's tile is, with k fastest, [rows][64 k],
  * and with mn fastest [rows / 64][64 k][64 mn], always lines of 128 bytes, swizzled:
@@ -14,8 +14,8 @@
  *   A       STAGES x [BLOCK_M x 64] bf16                full[s]:  A and B of stage s are there
  *   B       STAGES x [BLOCK_N x 64] bf16                empty[s]: every warp of every CTA that
  *   CHUNKS  one for each math warp: output.cuh                    reads it is done
- *   full, empty, tail: STAGES mbarriers each            tail[s]:  bytes are there, not yet trimmed
- *   TILES   ring of tiles, tiles.cuh
+ *   TILES   ring of tiles: tiles.cuh                     tail[s]:  bytes are there, not yet trimmed
+ *   full, empty, tail: STAGES mbarriers each
  *
  * The products of one k block run while the next full barrier is waited for: a stage is handed back
  * when the products after it have been issued and its own are done, so the tensor cores always
@@ -49,11 +49,11 @@
 #define PART_BYTES (64 * 128) /* 64 rows, or 64 mn times 64 k */
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
-#define AT_FULL (AT_CHUNKS + MATH_WARPS * DG_OUTPUT_CHUNK_BYTES)
+#define AT_TILES (AT_CHUNKS + MATH_WARPS * DG_OUTPUT_CHUNK_BYTES)
+#define AT_FULL (AT_TILES + DG_SM90_TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define AT_TAIL (AT_EMPTY + STAGES * 8)
-#define AT_TILES (AT_TAIL + STAGES * 8)
-#define SHARED_BYTES (AT_TILES + DG_SM90_TILE_RING_BYTES)
+#define SHARED_BYTES (AT_TAIL + STAGES * 8)
 /* What a stage's loads bring: with k fastest, BLOCK_N rows of B and no more. */
 #define STAGE_BYTES (A_BYTES + (B_MN ? B_BYTES : BLOCK_N * 128))
 
@@ -100,7 +100,7 @@ DEVICE span_t find_span(const args_t *args, int index) {
     const dg_k_segment_t *segment = args->tiles.segments + index;
     const int begin = (int)ld_global_u64(&segment->token_begin);
     const int count = (int)ld_global_u64(&segment->token_count);
-    return {begin / K_ALIGNMENT * K_ALIGNMENT, begin, begin + count};
+    return {begin & ~(K_ALIGNMENT - 1), begin, begin + count};
 }
 DEVICE int blocks_of(span_t span) {
     return span.begin < span.end ? (span.end - span.first + BLOCK_K - 1) / BLOCK_K : 0;
@@ -174,25 +174,27 @@ DEVICE void load_tiles(const args_t *args) {
 /* Zeros for lines `first` .. end - 1 of every 64 mn of an operand: k lines of the mn-fastest form. */
 DEVICE void clear_lines(uint32_t operand, int rows, int first, int end) {
     const uint32_t zeros[4] = {0, 0, 0, 0};
-    for (int part = 0; part < rows / 64; part++)
-        for (int at = first * 128 + (int)lane_index() * 16; at < end * 128; at += 512)
-            st_shared_x4(operand + (uint32_t)(part * PART_BYTES + at), zeros);
+    UNROLL_BY(1)
+    for (int part = 0; part < rows / 64; part++) UNROLL_BY(1)
+    for (int at = first * 128 + (int)lane_index() * 16; at < end * 128; at += 512)
+        st_shared_x4(operand + (uint32_t)(part * PART_BYTES + at), zeros);
 }
 
 /* Zeros outside columns begin .. end - 1 of every line: k columns of the k-fastest form. */
 DEVICE void clear_columns(uint32_t operand, int rows, int begin, int end) {
     const int k = (int)lane_index() % 8 * 8; /* first column of my 16 bytes */
-    if (begin <= k && k + 8 <= end) return;
+    const uint32_t before = begin <= k ? 0 : begin - k < 8 ? (1u << (begin - k)) - 1 : 0xff;
+    const uint32_t inside = end <= k ? 0 : end - k < 8 ? (1u << (end - k)) - 1 : 0xff;
+    const uint32_t kept = inside & ~before; /* bit i: column k + i */
+    if (kept == 0xff) return;
+    UNROLL_BY(1)
     for (int row = (int)lane_index() / 8; row < rows; row += 4) {
         const uint32_t at = operand + swizzle_128((uint32_t)(row * 128 + k * 2));
         uint32_t values[4];
         ld_shared_x4(values, at);
         UNROLL
-        for (int i = 0; i < 4; i++) {
-            const int column = k + i * 2;
-            if (column < begin || column >= end) values[i] &= 0xffff0000u;
-            if (column + 1 < begin || column + 1 >= end) values[i] &= 0x0000ffffu;
-        }
+        for (int i = 0; i < 4; i++)
+            values[i] &= (kept >> i * 2 & 1) * 0xffff + (kept >> i * 2 & 2) * 0x7fff8000u;
         st_shared_x4(at, values);
     }
 }
@@ -208,44 +210,46 @@ DEVICE void trim(uint32_t operand, int rows, bool mn_fastest, int begin, int end
     }
 }
 
-/* One warp: trims the blocks at the ends of a tile's groups. parities: bit s: of the phase that
- * tail[s] is in. Returns the place behind the tile. */
-DEVICE place_t trim_tile(const args_t *args, const tile_t *tile, place_t p, uint32_t *parities) {
+/* One warp, K-grouped alone: trims the blocks at the ends of groups. Its loops are not unrolled:
+ * that takes more registers than the warp has. */
+DEVICE void trim_tiles(const args_t *args) {
     const uint32_t base = shared_base();
-    for (int i = first_span(args, tile); i < end_span(args, tile); i++) {
-        const span_t span = find_span(args, i);
-        const int k_end = span.first + blocks_of(span) * BLOCK_K;
-        for (int k = span.first; k < k_end; k += BLOCK_K) {
-            if (needs_trim(span, k)) {
-                const int begin = k < span.begin ? span.begin - k : 0;
-                const int end = k + BLOCK_K > span.end ? span.end - k : BLOCK_K;
-                mbarrier_wait(tail_barrier(p), *parities >> p.stage & 1);
-                *parities ^= 1u << p.stage;
-                trim(base + p.stage * A_BYTES, BLOCK_M, A_MN, begin, end);
-                trim(base + AT_B + p.stage * B_BYTES, B_MN ? LINES_N : BLOCK_N, B_MN, begin, end);
-                fence_proxy_async();
-                warp_sync();
-                if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
+    uint32_t parities = 0; /* bit s: of the phase that tail[s] is in */
+    place_t p = {0, 0};
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        for (int i = first_span(args, &tile); i < end_span(args, &tile); i++) {
+            const span_t span = find_span(args, i);
+            const int k_end = span.first + blocks_of(span) * BLOCK_K;
+            UNROLL_BY(1)
+            for (int k = span.first; k < k_end; k += BLOCK_K) {
+                if (needs_trim(span, k)) {
+                    const int begin = k < span.begin ? span.begin - k : 0;
+                    const int end = k + BLOCK_K > span.end ? span.end - k : BLOCK_K;
+                    mbarrier_wait(tail_barrier(p), parities >> p.stage & 1);
+                    parities ^= 1u << p.stage;
+                    trim(base + p.stage * A_BYTES, BLOCK_M, A_MN, begin, end);
+                    trim(base + AT_B + p.stage * B_BYTES, B_MN ? LINES_N : BLOCK_N, B_MN, begin,
+                        end);
+                    fence_proxy_async();
+                    warp_sync();
+                    if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
+                }
+                p = next_place(p);
             }
-            p = next_place(p);
         }
     }
-    return p;
 }
 
-/* One warp: publishes tiles, with their count of k blocks. */
+/* One thread: publishes tiles, with their count of k blocks. */
 DEVICE void publish_tiles(const args_t *args) {
-    uint32_t parities = 0;
-    place_t p = {0, 0};
-    tile_place_t tile_place = {0, 0};
+    tile_place_t p = {0, 0};
     tile_t tile;
     for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
         tile.k_blocks = count_blocks(args, &tile);
-        if (lane_index() == 0) publish_tile(&tile_place, &tile);
-        warp_sync();
-        if (SCHEDULE == DG_SCHEDULE_K_GROUPED) p = trim_tile(args, &tile, p, &parities);
+        publish_tile(&p, &tile);
     }
-    if (lane_index() == 0) publish_end(&tile_place);
+    publish_end(&p);
 }
 
 /* Descriptor of a tile at `address`, and where another 16 k lie. */
@@ -350,7 +354,8 @@ KERNEL(THREADS) dg_sm90_bf16_gemm(KERNEL_PARAMETER dg_sm90_bf16_gemm_args_t args
     if (warp >= MATH_WARPS) {
         if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
         if (warp == MATH_WARPS && lane_index() == 0) load_tiles(&args);
-        if (warp == MATH_WARPS + 1) publish_tiles(&args);
+        if (warp == MATH_WARPS + 1 && lane_index() == 0) publish_tiles(&args);
+        if (SCHEDULE == DG_SCHEDULE_K_GROUPED && warp == MATH_WARPS + 2) trim_tiles(&args);
     } else {
         if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
         multiply(&args);

@@ -12,10 +12,20 @@
 #include "device/barrier.cuh"
 #include "device/warp.cuh"
 
-#define CLUSTER (SHARE == DG_SHARE_NONE ? 1 : 2)
+/* CTAs of a cluster that share the k of a tile, each with a ring of its own. */
+#ifndef SPLITS
+#    define SPLITS 1
+#endif
+/* Rows that wgmma multiplies in all warpgroups; BLOCK_N where operands are exchanged. */
+#ifndef MATH_ROWS
+#    define MATH_ROWS BLOCK_M
+#endif
+
+#define RING_CTAS (SHARE == DG_SHARE_NONE ? 1 : 2) /* that load stages together */
+#define CLUSTER (RING_CTAS * SPLITS)
 #define CLUSTER_M (SHARE == DG_SHARE_B ? 2 : 1)
 #define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
-#define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
+#define WARP_ROWS (MATH_ROWS / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
 #define MATH_WARPS (MATH_GROUPS * 4)
 #define THREADS (MATH_GROUPS * 128 + 128)
 /* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
@@ -37,4 +47,5 @@
 #define TILE_BYTES 32
 #define TILE_RING_BYTES DG_SM90_TILE_RING_BYTES
 
-static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
+static_assert(WARP_ROWS * 64 * MATH_GROUPS == MATH_ROWS, "rows are split over the warpgroups");
+static_assert(SPLITS == 1 || RING_CTAS == 1, "parts of k or shared loads, not both");

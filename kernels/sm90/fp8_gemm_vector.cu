@@ -152,6 +152,13 @@ DEVICE void load_b(
         load(to, map, barrier, k, tile->column + half * (BLOCK_N / 2), shared);
 }
 
+/* Where a group's k begin in its map. With k fastest that is a multiple of 16, as the planner was
+ * told; any other would stop the grid. */
+DEVICE int find_first_k(bool flat, bool mn_fastest, const k_range_t *range) {
+    if (flat) return 0;
+    return mn_fastest ? range->begin : range->begin & ~15;
+}
+
 /* One thread: fills stage after stage with A and B. */
 DEVICE void load_tiles(const args_t *args) {
     walk_t walk = begin_walk(&args->tiles);
@@ -162,7 +169,8 @@ DEVICE void load_tiles(const args_t *args) {
             const k_range_t range = find_k_range(args, group);
             const dg_tensor_map_t *a = args->flat_a ? args->flat_a + group : &args->a;
             const dg_tensor_map_t *b = args->flat_b ? args->flat_b + group : &args->b;
-            const int k_a = args->flat_a ? 0 : range.begin, k_b = args->flat_b ? 0 : range.begin;
+            const int k_a = find_first_k(args->flat_a != 0, A_MN, &range);
+            const int k_b = find_first_k(args->flat_b != 0, B_MN, &range);
             if (args->flat_a && range.count > 0) tensormap_acquire(a);
             if (args->flat_b && range.count > 0) tensormap_acquire(b);
             for (int k = 0; k < range.count; k += 128) {
@@ -396,7 +404,7 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
             }
             promote(sums[j], products, upper, lower, columns, 0, BLOCK_N / 16);
             if (!ready) wait_full(next);
-            if (j < WARP_ROWS - 1)
+            if (j + 1 < WARP_ROWS)
                 load_a_block(&a, p, j + 1, a_row, lane);
             else if (k < k_blocks - 1)
                 load_a_block(&a, next, 0, a_row, lane);

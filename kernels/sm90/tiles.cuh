@@ -29,8 +29,9 @@ typedef struct tile {
     int row, column;   /* first of d */
     int rows, columns; /* how many the tile may write; nothing if one of them is not positive */
     int group;         /* matrix of b; negative: none, the tile becomes zero and k_blocks is 0 */
-    int k_blocks; /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
-    int slab;     /* matrix of d, and of a if it has several */
+    int k_blocks;    /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
+    int slab;        /* matrix of d, and of a if it has several */
+    int first_block; /* of k: not 0 where the CTAs of a cluster share it (SPLITS) */
 } tile_t;
 
 typedef struct walk {
@@ -95,6 +96,10 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
     }
     if (SCHEDULE == DG_SCHEDULE_K_GROUPED)
         tile->k_blocks = tiles->sum ? walk->k_blocks : count_k_blocks(tiles, tile->group);
+    if (SPLITS > 1) {
+        tile->first_block = tile->k_blocks * rank / SPLITS;
+        tile->k_blocks = tile->k_blocks * (rank + 1) / SPLITS - tile->first_block;
+    }
     walk->unit += (int)block_count() / CLUSTER;
     return true;
 }
@@ -131,7 +136,7 @@ DEVICE void publish_tile(tile_place_t *p, const tile_t *tile) {
     const uint32_t at = tile_at(*p);
     const uint32_t words[8] = {(uint32_t)tile->row, (uint32_t)tile->column, (uint32_t)tile->rows,
         (uint32_t)tile->columns, (uint32_t)tile->group, (uint32_t)tile->k_blocks,
-        (uint32_t)tile->slab, 0};
+        (uint32_t)tile->slab, (uint32_t)tile->first_block};
     mbarrier_wait(tile_empty_barrier(*p), p->parity ^ 1);
     st_shared_x4(at, words);
     st_shared_x4(at + 16, words + 4);
@@ -162,5 +167,5 @@ DEVICE tile_t take_tile(tile_place_t p) {
     warp_sync();
     if (lane_index() == 0) mbarrier_arrive(tile_empty_barrier(p));
     return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)words[4],
-        (int)words[5], (int)words[6]};
+        (int)words[5], (int)words[6], (int)words[7]};
 }

@@ -32,7 +32,7 @@ static const char *find_scale_obstacle(const dg_work_side_t *side, int32_t gran_
 }
 
 /* NULL if the kernel can do the work, else what it asks for. */
-static const char *find_obstacle(const dg_work_t *work) {
+const char *dg_sm90_fp8_gemm_block_obstacle(const dg_work_t *work) {
     const dg_work_side_t *a = &work->a, *b = &work->b;
     if (work->family == DG_FAMILY_K_GROUPED_GEMM) return "not groups along k";
     if (a->dtype != DG_DTYPE_E4M3 || b->dtype != DG_DTYPE_E4M3) return "a and b must be e4m3";
@@ -182,7 +182,7 @@ static void fill_plan(const dg_specialisation_t *specialisation, const dg_work_t
 
 bool dg_plan_sm90_fp8_gemm_block(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
-    const char *obstacle = find_obstacle(work);
+    const char *obstacle = dg_sm90_fp8_gemm_block_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
     const int64_t bytes = dg_work_bytes(work);
     const dg_specialisation_t *entry, *best = NULL;

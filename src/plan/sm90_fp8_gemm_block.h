@@ -24,6 +24,9 @@ static inline dg_sm90_fp8_gemm_block_fields_t dg_sm90_fp8_gemm_block_fields(
     return fields;
 }
 
+/* NULL if the kernel can do the work, else what it asks for. sm90_fp8_gemm_swap takes the same. */
+const char *dg_sm90_fp8_gemm_block_obstacle(const dg_work_t *work);
+
 /* Whether d is stored by TMA: its rows begin and end at multiples of 16 bytes. */
 static inline bool dg_sm90_fp8_gemm_block_stores_by_tma(const dg_work_t *work) {
     return work->d_alignment >= 16 && work->n % (work->out_dtype == DG_DTYPE_F32 ? 4 : 8) == 0;

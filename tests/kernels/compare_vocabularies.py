@@ -7,14 +7,14 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-SHARED = {"swizzle.cuh", "descriptor.cuh"}  # one text for both worlds
+SHARED = {"swizzle.cuh", "descriptor.cuh", "tcgen05_descriptor.cuh"}  # one text for both worlds
 
 
 def signatures(path):
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
     found = {}
     for head, name, arguments in re.findall(
-            r"((?:template <[^>]*> )?DEVICE\s+[\w ]+?[ *]+)(\w+)\(([^)]*)\)", text):
+            r"((?:template <[^>]*>\s+)?DEVICE\s+[\w ]+?[ *]+)(\w+)\(([^)]*)\)", text):
         # Parameter names may be left out where the emulator does not use them.
         types = [re.sub(r"\b(\w+)$", "", a.strip()) if len(a.split()) > 1 else a
                  for a in re.sub(r"\s+", " ", arguments).split(",")]

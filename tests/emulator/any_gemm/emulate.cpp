@@ -4,6 +4,7 @@
 #include "../check.h"
 #include "backend.h"
 #include "specialisation.h"
+#include "tensor_map.h"
 
 #include <cstring>
 
@@ -34,6 +35,27 @@ const char *emulate_launch(const char *kernel, const char *const *fields, const 
     }
     wrong = std::string("this program has no such specialisation of ") + kernel;
     return wrong.c_str();
+}
+
+const char *emulate_map(const void *data, int32_t rank, const uint64_t *extents,
+    const uint64_t *strides, const uint32_t *box, int32_t element_bytes, int32_t swizzle_bytes,
+    dg_tensor_map_t *map) {
+    static std::string wrong;
+    const emu::Swizzle swizzle = swizzle_bytes == 128  ? emu::Swizzle::B128
+                                 : swizzle_bytes == 64 ? emu::Swizzle::B64
+                                 : swizzle_bytes == 32 ? emu::Swizzle::B32
+                                                       : emu::Swizzle::None;
+    const emu::ElementType type = element_bytes == 1   ? emu::ElementType::Byte
+                                  : element_bytes == 2 ? emu::ElementType::Bf16
+                                                       : emu::ElementType::F32;
+    try {
+        *map = emu::encode_tensor_map(type, static_cast<uint32_t>(rank), const_cast<void *>(data),
+            extents, strides, box, swizzle);
+        return nullptr;
+    } catch (const std::exception &e) {
+        wrong = e.what();
+        return wrong.c_str();
+    }
 }
 
 void emulate_memory(const void *begin, size_t bytes, int read_only) {

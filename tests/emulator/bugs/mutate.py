@@ -5,8 +5,8 @@
     mutate.py list BUGS_FILE                 prints "name specialisation" of each bug
     mutate.py write BUGS_FILE SOURCE OUT     writes OUT/<name>.cu for each bug
 
-BUGS_FILE has a list BUGS, as fp8_gemm_block_bugs.py explains. SOURCE is inside kernels/; the pieces it
-includes from a folder of kernels are put in their places first, so a bug may be in them. A search text
+BUGS_FILE has a list BUGS, as fp8_gemm_block_bugs.py explains. SOURCE is inside kernels/ or absolute; the
+pieces it includes from a folder of kernels are put in their places first, so a bug may be in them. A search text
 that does not occur exactly once is an error: a bug that is not in the text would be found by nothing
 and never missed."""
 import os
@@ -23,7 +23,7 @@ def read_with_pieces(name, seen):
     with open(os.path.join(KERNELS, name), encoding="utf-8") as file:
         for line in file:
             match = re.match(r'#\s*include "((?!device/|args/)[^"]+)"', line)
-            if not match:
+            if not match or not os.path.exists(os.path.join(KERNELS, match[1])):
                 out.append(line if line.strip() != "#pragma once" else "\n")
             elif match[1] not in seen:
                 seen.add(match[1])
