@@ -54,7 +54,7 @@ static void print_kernels(const dg_kernel_cache_t *kernels) {
     if (kernels->embedded > 0) {
         printf("    built in          %d, by %s\n", (int)kernels->embedded, kernels->embedded_by);
     } else {
-        printf("    built in          none: there was no compiler when the library was built\n");
+        printf("    built in          none: built without a compiler, or with DG_CATALOGUE=OFF\n");
     }
     printf("    cache             %s%s\n",
         kernels->folder[0] != '\0' ? kernels->folder : "none, in memory only",

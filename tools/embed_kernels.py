@@ -3,13 +3,16 @@
 """Makes C files out of kernels/: the texts for the run-time compiler, and the compiled catalogue.
 
     embed_kernels.py text   OUT.c -I FOLDER...
-    embed_kernels.py images OUT.c -I FOLDER... --cache FOLDER [--compiler auto|nvcc|nvrtc|none] [-j N]
+    embed_kernels.py images OUT.c -I FOLDER... --cache FOLDER [--compiler auto|nvcc|nvrtc|none]
+                            [--strict] [-j N]
     embed_kernels.py probe  [--compiler ...]     says which compiler `images` would use
 
 The first -I is kernels/ itself, the others hold generated headers. Images are compiled for sm_90a
 with nvcc, else with NVRTC, both from 12.9 on (before that, ptxas did not interleave the promotion of
-FP8 sums); with neither there are none, and the library compiles at run time. Spills and remarks
-C75xx are errors. Cubins are kept in the cache folder under a digest of text, macros, options and
+FP8 sums); with neither there are none, and the library compiles at run time. A kernel that does not
+compile, spills or draws a remark C75xx is left out with a warning, so that another compiler than ours
+does not stop a user's build; with --strict it is an error, and a test of the library fails without
+it. Cubins, and what was wrong with the bad ones, are kept in the cache folder under a digest of text, macros, options and
 compiler, so that all builds of one tree compile each specialisation once."""
 import argparse
 import concurrent.futures
@@ -121,59 +124,76 @@ def find_compiler(wanted):
     return None, ", ".join(reasons) or "switched off"
 
 
-def compile_entry(name, macros, text, compiler, cache):
-    """The cubin of an entry, out of the cache where it is there; raises what is wrong with it."""
-    recipe = "\n".join([compiler.version_text, *compiler.options(TARGET), *macros, text])
-    digest = hashlib.sha256(recipe.encode()).hexdigest()
-    path = os.path.join(cache, f"{name}.{digest[:32]}.cubin")
+def read_file(path):
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
-        pass
-    shown = " ".join([name, *macros])
-    print(f"compiling {shown}", flush=True)
-    cubin, log = compiler.compile(text, macros, TARGET)
-    bad = compile_kernel.complaints(log)
-    if cubin is None or bad:
-        raise RuntimeError(f"{shown}\n" + ("\n".join(bad) if cubin else log))
-    os.makedirs(cache, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
-        file.write(cubin)
-    os.replace(file.name, path)  # another build may read at this very moment
-    return cubin
+        return None
 
 
-def compile_all(entries, kernels, compiler, cache, jobs):
-    """The cubins of all entries in their order."""
-    failed, cubins = [], []
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+def keep(path, data):
+    """Puts a file in place at once: another build may read it at this very moment."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)
+
+
+def compile_entry(name, macros, text, compiler, cache):
+    """(cubin, None) of an entry or (None, what is wrong with it), out of the cache if it is there."""
+    recipe = "\n".join([compiler.version_text, *compiler.options(TARGET), *macros, text])
+    path = os.path.join(cache, f"{name}.{hashlib.sha256(recipe.encode()).hexdigest()[:32]}")
+    cubin, fault = read_file(path + ".cubin"), read_file(path + ".fault")
+    if cubin is None and fault is None:
+        print(" ".join(["compiling", name, *macros]), flush=True)
+        cubin, log = compiler.compile(text, macros, TARGET)
+        bad = "\n".join(compile_kernel.complaints(log)) if cubin else log
+        if bad:
+            keep(path + ".fault", bad.encode())
+            return None, bad
+        keep(path + ".cubin", cubin)
+    return (cubin, None) if cubin is not None else (None, fault.decode())
+
+
+def compile_all(entries, kernels, compiler, arguments):
+    """The (entry, cubin) pairs of those that compile well, in the catalogue's order."""
+    good, bad = [], []
+    with concurrent.futures.ThreadPoolExecutor(arguments.j) as pool:
         tasks = [pool.submit(compile_entry, name, [f"{f}={v}" for f, v in values.items()],
-                             kernels.text(name), compiler, cache) for name, values in entries]
-        for task in tasks:
-            try:
-                cubins.append(task.result())
-            except RuntimeError as error:
-                failed.append(str(error))
-    if failed:
-        sys.exit("embed_kernels.py: these kernels do not compile well:\n" + "\n".join(failed))
-    return cubins
+                             kernels.text(name), compiler, arguments.cache) for name, values in entries]
+        for entry, task in zip(entries, tasks):
+            cubin, fault = task.result()
+            if fault is None:
+                good.append((entry, cubin))
+            else:
+                bad.append(f"{shown(entry)}\n    " + fault.strip().replace("\n", "\n    "))
+    if bad:
+        print(f"{'error' if arguments.strict else 'warning'}: {len(bad)} kernels do not compile "
+              "well and are not built in:\n" + "\n".join(bad), file=sys.stderr)
+    if bad and arguments.strict:
+        sys.exit(1)
+    return good
 
 
-def write_images(path, entries, cubins, kernels, compiler):
+def shown(entry):
+    name, values = entry
+    return " ".join([name, *(f"{f}={v}" for f, v in values.items())])
+
+
+def write_images(path, images, kernels, compiler):
     out = [head("The compiled catalogue.", '"jit/images.h"')]
     rows = []
-    for number, ((name, values), cubin) in enumerate(zip(entries, cubins)):
-        shown = " ".join([name, *(f"{f}={v}" for f, v in values.items())])
-        out.append(f"/* {shown} */\nstatic const _Alignas(64) char image_{number}[] =\n"
+    for number, ((name, values), cubin) in enumerate(images):
+        out.append(f"/* {shown((name, values))} */\nstatic const _Alignas(64) char image_{number}[] =\n"
                    f"{c_string(cubin)};\n\n")
         numbers = ", ".join(map(str, values.values()))
         rows.append(f"    {{{{DG_KERNEL_{kernels.ids[name]}, {{{numbers}}}}}, {ARCHITECTURE}, "
                     f"image_{number},\n        sizeof image_{number} - 1}},\n")
     rows.append("    {{0, {0}}, 0, NULL, 0}, /* C has no empty arrays */\n")
     out.append("const dg_image_t dg_images[] = {\n" + "".join(rows) + "};\n"
-               f"const int32_t dg_image_count = {len(cubins)};\n"
-               f'const char dg_image_compiler[] = "{compiler.version_text if cubins else ""}";\n')
+               f"const int32_t dg_image_count = {len(images)};\n"
+               f'const char dg_image_compiler[] = "{compiler.version_text if images else ""}";\n')
     write_if_changed(path, "".join(out))
 
 
@@ -185,6 +205,7 @@ def main():
     parser.add_argument("-I", action="append", default=[])
     parser.add_argument("--cache")
     parser.add_argument("--compiler", choices=["auto", "nvcc", "nvrtc", "none"], default="auto")
+    parser.add_argument("--strict", action="store_true")
     parser.add_argument("-j", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     compiler, why = find_compiler(arguments.compiler) if arguments.what != "text" else (None, "")
@@ -197,8 +218,8 @@ def main():
         write_text(arguments.out, kernels)
         return
     entries = read_catalogue() if compiler else []
-    cubins = compile_all(entries, kernels, compiler, arguments.cache, arguments.j)
-    write_images(arguments.out, entries, cubins, kernels, compiler)
+    images = compile_all(entries, kernels, compiler, arguments)
+    write_images(arguments.out, images, kernels, compiler)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,10 @@ bool dg_is_cache_name(const char *name) {
     return ends_with(name, ".dgk");
 }
 
+bool dg_is_dump_name(const char *name) {
+    return ends_with(name, ".dgk.ptx") || ends_with(name, ".dgk.sass");
+}
+
 bool dg_is_temporary_name(const char *name) {
     return ends_with(name, ".tmp") && strstr(name, ".dgk.") != NULL;
 }

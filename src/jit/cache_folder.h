@@ -5,6 +5,7 @@
  *
  *     <folder>/kernels/<kernel>.<32 digits of the key>.<compiler>.dgk
  *     <folder>/kernels/<that>.<process>.<random>.tmp      being written; left behind only by a crash
+ *     <folder>/kernels/<that>.ptx, .sass                  for people, if they were asked for
  *     <folder>/lock                                       one byte of it is locked for each key
  */
 #ifndef DG_JIT_CACHE_FOLDER_H
@@ -35,8 +36,9 @@ void dg_format_cache_stem(const char *name, const char *key, char *stem, size_t 
 bool dg_format_cache_path(const dg_cache_folder_t *folder, const char *name, const char *key,
     const char *compiler, char *path);
 
-/* Whether a file's name is that of a kernel, or of one being written. */
+/* Whether a file's name is that of a kernel, of text beside one, or of a file being written. */
 bool dg_is_cache_name(const char *name);
+bool dg_is_dump_name(const char *name);
 bool dg_is_temporary_name(const char *name);
 
 #endif

@@ -84,7 +84,8 @@ static sized_file_t *measure(DIR *directory, size_t *count, int64_t *total) {
     for (const struct dirent *item; (item = readdir(directory)) != NULL;) {
         struct stat facts;
         const bool temporary = dg_is_temporary_name(item->d_name);
-        if (!temporary && !dg_is_cache_name(item->d_name)) continue;
+        if (!temporary && !dg_is_cache_name(item->d_name) && !dg_is_dump_name(item->d_name))
+            continue;
         if (fstatat(dirfd(directory), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (temporary) {
             if (time(NULL) - facts.st_mtime > STALE_SECONDS)
@@ -115,7 +116,8 @@ int32_t dg_bound_cache(const dg_cache_folder_t *folder, int64_t bound, int64_t s
     const int64_t target = total > bound ? bound - spare : bound;
     for (size_t i = 0; i < count; i++) {
         if (total > target && files[i].name != NULL) {
-            if (unlinkat(dirfd(directory), files[i].name, 0) == 0) removed++;
+            if (unlinkat(dirfd(directory), files[i].name, 0) == 0)
+                removed += dg_is_cache_name(files[i].name);
             total -= files[i].bytes;
         }
         free(files[i].name);

@@ -11,6 +11,7 @@
 #include "jit/cache_lock.h"
 #include "jit/compiler.h"
 #include "jit/disk.h"
+#include "jit/dump.h"
 #include "jit/images.h"
 #include "jit/options.h"
 
@@ -53,6 +54,7 @@ static dg_status_t compile(
     dg_binary_t binary;
     DG_TRY(dg_compile_program(compiler, program, &binary));
     dg_store_on_disk(program, compiler->version, binary.cubin, binary.bytes);
+    dg_dump_kernel(program, compiler->version, &binary);
     *image = (dg_jit_image_t){binary.cubin, binary.bytes, DG_ORIGIN_COMPILED, binary.cubin};
     binary.cubin = NULL;
     dg_free_binary(&binary);

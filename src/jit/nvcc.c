@@ -21,32 +21,10 @@
 
 static char nvcc[DG_PATH_BYTES]; /* written once, before the first compile */
 
-static bool take_path(const char *folder, const char *name) {
-    if (folder == NULL) return false;
-    return dg_format_path(nvcc, "%s/%s", folder, name) && access(nvcc, X_OK) == 0;
-}
-
-static bool search_path(void) {
-    const char *rest = dg_env_text(DG_ENV_PATH);
-    while (rest != NULL && *rest != '\0') {
-        const size_t length = strcspn(rest, ":");
-        char folder[DG_PATH_BYTES];
-        if (length > 0 && dg_format_path(folder, "%.*s", (int)length, rest) &&
-            take_path(folder, "nvcc"))
-            return true;
-        rest += length + (rest[length] == ':');
-    }
-    return false;
-}
-
 static bool search_everywhere(void) {
     const char *asked = dg_env_text(DG_ENV_JIT_NVCC_COMPILER);
-    if (asked != NULL) {
-        return dg_format_path(nvcc, "%s", asked) && access(nvcc, X_OK) == 0;
-    }
-    return take_path(dg_env_text(DG_ENV_CUDA_HOME), "bin/nvcc") ||
-           take_path(dg_env_text(DG_ENV_CUDA_PATH), "bin/nvcc") ||
-           take_path("/usr/local/cuda", "bin/nvcc") || search_path();
+    if (asked != NULL) return dg_format_path(nvcc, "%s", asked) && access(nvcc, X_OK) == 0;
+    return dg_find_tool("nvcc", nvcc);
 }
 
 /* Reads "release 13.0, V13.0.88" out of what nvcc --version prints. */
@@ -67,28 +45,51 @@ static bool read_version(dg_compiler_t *compiler, const char *text, char *reason
     return true;
 }
 
-static dg_status_t run_nvcc(
-    const dg_program_t *program, const char *input, const char *output, dg_binary_t *binary) {
+/* form: "-cubin" or "-ptx". */
+static dg_status_t run_nvcc(const dg_program_t *program, const char *form, const char *input,
+    const char *output, char **log) {
     char code[64];
-    const char *virtual_target = program->target + strlen("sm_");
-    snprintf(
-        code, sizeof code, "-gencode=arch=compute_%s,code=%s", virtual_target, program->target);
-    const char *arguments[] = {nvcc, "-cubin", "-std=c++17", "-O3", "-Xptxas", "-v", code, input,
-        "-o", output, dg_jit_options()->line_info ? "-lineinfo" : NULL, NULL};
+    const char *number = program->target + strlen("sm_");
+    const bool cubin = strcmp(form, "-cubin") == 0;
+    if (cubin) {
+        snprintf(code, sizeof code, "-gencode=arch=compute_%s,code=%s", number, program->target);
+    } else {
+        snprintf(code, sizeof code, "-arch=compute_%s", number);
+    }
+    const char *arguments[] = {nvcc, form, "-std=c++17", "-O3", "-Xptxas", "-v", code, input, "-o",
+        output, dg_jit_options()->line_info ? "-lineinfo" : NULL, NULL};
     if (dg_jit_options()->print_commands)
-        dg_log_wanted("jit=command text=\"%s -cubin -std=c++17 -O3 -Xptxas -v %s %s -o %s%s\"",
-            nvcc, code, input, output, arguments[10] != NULL ? " -lineinfo" : "");
+        dg_log_wanted("jit=command text=\"%s %s -std=c++17 -O3 -Xptxas -v %s %s -o %s%s\"", nvcc,
+            form, code, input, output, arguments[10] != NULL ? " -lineinfo" : "");
     int exit_status = 0;
-    DG_TRY(dg_run_child(arguments, &binary->log, &exit_status));
+    DG_TRY(dg_run_child(arguments, log, &exit_status));
     DG_REQUIRE(exit_status == 0, DG_STATUS_COMPILER, "", "",
         "%s does not compile for %s: %s ended with status %d: %s", program->name, program->target,
-        nvcc, exit_status, binary->log);
+        nvcc, exit_status, *log);
+    return DG_STATUS_OK;
+}
+
+static dg_status_t make_cubin(
+    const dg_program_t *program, const char *input, const char *output, dg_binary_t *binary) {
     void *bytes = NULL;
+    DG_TRY(run_nvcc(program, "-cubin", input, output, &binary->log));
     DG_TRY(dg_read_file(output, &bytes, &binary->bytes));
     binary->cubin = bytes;
     DG_REQUIRE(binary->bytes > 0, DG_STATUS_COMPILER, "", "", "%s wrote an empty file for %s", nvcc,
         program->name);
     return DG_STATUS_OK;
+}
+
+/* Only to be read by people: that it fails is no failure. */
+static void make_ptx(
+    const dg_program_t *program, const char *input, const char *output, dg_binary_t *binary) {
+    void *bytes = NULL;
+    char *log = NULL;
+    size_t count = 0;
+    if (run_nvcc(program, "-ptx", input, output, &log) == DG_STATUS_OK &&
+        dg_read_file(output, &bytes, &count) == DG_STATUS_OK)
+        binary->ptx = bytes;
+    free(log);
 }
 
 static dg_status_t compile(
@@ -101,7 +102,9 @@ static dg_status_t compile(
     dg_format_path(input, "%s/kernel.cu", folder);
     dg_format_path(output, "%s/kernel.cubin", folder);
     dg_status_t status = dg_write_file(input, source, source_bytes);
-    if (status == DG_STATUS_OK) status = run_nvcc(program, input, output, binary);
+    if (status == DG_STATUS_OK) status = make_cubin(program, input, output, binary);
+    if (status == DG_STATUS_OK && dg_jit_options()->dump_ptx)
+        make_ptx(program, input, output, binary);
     unlink(input);
     unlink(output);
     rmdir(folder);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/error.h"
@@ -31,6 +32,8 @@ static struct {
     int (*nvrtcCompileProgram)(nvrtc_program_t program, int count, const char *const *options);
     int (*nvrtcGetCUBINSize)(nvrtc_program_t program, size_t *bytes);
     int (*nvrtcGetCUBIN)(nvrtc_program_t program, char *cubin);
+    int (*nvrtcGetPTXSize)(nvrtc_program_t program, size_t *bytes);
+    int (*nvrtcGetPTX)(nvrtc_program_t program, char *ptx);
     int (*nvrtcGetProgramLogSize)(nvrtc_program_t program, size_t *bytes);
     int (*nvrtcGetProgramLog)(nvrtc_program_t program, char *log);
     int (*nvrtcDestroyProgram)(nvrtc_program_t *program);
@@ -48,6 +51,8 @@ static const struct {
     FUNCTION(nvrtcCompileProgram),
     FUNCTION(nvrtcGetCUBINSize),
     FUNCTION(nvrtcGetCUBIN),
+    FUNCTION(nvrtcGetPTXSize),
+    FUNCTION(nvrtcGetPTX),
     FUNCTION(nvrtcGetProgramLogSize),
     FUNCTION(nvrtcGetProgramLog),
     FUNCTION(nvrtcDestroyProgram),
@@ -114,14 +119,23 @@ static bool try_pattern(search_t *search, const char *folder, const char *names)
     return found;
 }
 
-/* The folder that holds Python packages, if this library lies in one of them. */
-static const char *packages_folder(char folder[DG_PATH_BYTES]) {
+/* The folder that holds Python packages, if this code lies in one of them: in the extension, which is
+ * in deep_gemm/, or in the command line, which is in deep_gemm/bin/. */
+static const char *packages_folder(const char *up, char folder[DG_PATH_BYTES]) {
     static const char here = 0;
+    char self[DG_PATH_BYTES];
     Dl_info info;
     if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) return NULL;
-    const char *slash = strrchr(info.dli_fname, '/');
-    const int length = slash != NULL ? (int)(slash - info.dli_fname) : 0;
-    return length > 0 && dg_format_path(folder, "%.*s/..", length, info.dli_fname) ? folder : NULL;
+    const char *file = info.dli_fname;
+    if (strchr(file, '/') == NULL) { /* a program is known by the word it was started with */
+        const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (length < 0) return NULL;
+        self[length] = '\0';
+        file = self;
+    }
+    const char *slash = strrchr(file, '/');
+    const int length = slash != NULL ? (int)(slash - file) : 0;
+    return length > 0 && dg_format_path(folder, "%.*s/%s", length, file, up) ? folder : NULL;
 }
 
 static bool search_everywhere(search_t *search) {
@@ -135,7 +149,10 @@ static bool search_everywhere(search_t *search) {
     }
     return try_pattern(search, dg_env_text(DG_ENV_CUDA_HOME), "/lib64/libnvrtc.so.1[0-9]") ||
            try_pattern(search, dg_env_text(DG_ENV_CUDA_PATH), "/lib64/libnvrtc.so.1[0-9]") ||
-           try_pattern(search, packages_folder(packages), "/nvidia/*/lib/libnvrtc.so.1[0-9]") ||
+           try_pattern(
+               search, packages_folder("..", packages), "/nvidia/*/lib/libnvrtc.so.1[0-9]") ||
+           try_pattern(
+               search, packages_folder("../..", packages), "/nvidia/*/lib/libnvrtc.so.1[0-9]") ||
            try_library(search, "libnvrtc.so.13") || try_library(search, "libnvrtc.so.12") ||
            try_pattern(search, "/usr/local/cuda", "/lib64/libnvrtc.so.1[0-9]");
 }
@@ -147,6 +164,14 @@ static void take_log(nvrtc_program_t program, dg_binary_t *binary) {
     binary->log = calloc(1, bytes + 1);
     if (binary->log != NULL && nvrtc.nvrtcGetProgramLog(program, binary->log) != 0)
         binary->log[0] = '\0';
+}
+
+/* Only to be read by people: that it fails is no failure. */
+static void take_ptx(nvrtc_program_t program, dg_binary_t *binary) {
+    size_t bytes = 0;
+    if (nvrtc.nvrtcGetPTXSize(program, &bytes) != 0 || bytes == 0) return;
+    binary->ptx = calloc(1, bytes + 1);
+    if (binary->ptx != NULL && nvrtc.nvrtcGetPTX(program, binary->ptx) != 0) binary->ptx[0] = '\0';
 }
 
 static dg_status_t take_cubin(nvrtc_program_t program, dg_binary_t *binary) {
@@ -183,6 +208,7 @@ static dg_status_t compile(
                    : dg_fail(DG_STATUS_COMPILER, "", "", "%s does not compile for %s: %s: %s",
                          program->name, program->target, nvrtc.nvrtcGetErrorString(error),
                          binary->log != NULL ? binary->log : "no log");
+    if (status == DG_STATUS_OK && dg_jit_options()->dump_ptx) take_ptx(handle, binary);
     nvrtc.nvrtcDestroyProgram(&handle);
     if (status != DG_STATUS_OK) dg_free_binary(binary);
     return status;

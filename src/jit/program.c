@@ -74,5 +74,6 @@ char *dg_program_source(const dg_program_t *program, size_t *bytes) {
 void dg_free_binary(dg_binary_t *binary) {
     free(binary->cubin);
     free(binary->log);
+    free(binary->ptx);
     *binary = (dg_binary_t){.cubin = NULL};
 }

@@ -29,11 +29,12 @@ dg_status_t dg_describe_program(
 /* The whole source, macros first, with a terminating zero; to be freed. NULL: no memory. */
 char *dg_program_source(const dg_program_t *program, size_t *bytes);
 
-/* A compiled program. Both to be freed; log may be NULL. */
+/* A compiled program, to be freed by dg_free_binary. */
 typedef struct dg_binary_t {
     char *cubin;
     size_t bytes;
-    char *log; /* what the compiler said, ptxas' figures among it */
+    char *log; /* what the compiler said, ptxas' figures among it; may be NULL */
+    char *ptx; /* NULL unless DG_JIT_DUMP_PTX is set */
 } dg_binary_t;
 
 void dg_free_binary(dg_binary_t *binary);

@@ -10,8 +10,12 @@
  */
 #include "plan/plan_cache.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
 
 typedef struct cache_key_t {
     dg_work_t work;
@@ -70,6 +74,20 @@ static void write_slot(slot_t *slot, const uint64_t *key, const uint64_t *plan) 
     atomic_store_explicit(&slot->version, version + 2, memory_order_release);
 }
 
+/* DG_PRINT_CONFIGS: one line for each launch of a plan that was just made. */
+static void print_plan(const dg_work_t *work, const dg_plan_t *plan) {
+    if (!dg_env_switch(DG_ENV_PRINT_CONFIGS) && !dg_env_switch(DG_ENV_JIT_DEBUG)) return;
+    for (int32_t i = 0; i < plan->stage_count; i++) {
+        const dg_plan_stage_t *stage = &plan->stage[i];
+        char name[DG_SPECIALISATION_TEXT];
+        dg_format_specialisation(&stage->specialisation, name, sizeof name);
+        dg_log_wanted("plan family=%d m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " groups=%d "
+                      "kernel=\"%s\" grid=%u threads=%u cluster=%u shared=%u us=%.1f",
+            (int)work->family, work->m, work->n, work->k, (int)work->group_count, name, stage->grid,
+            stage->threads, stage->cluster, stage->shared_bytes, (double)plan->us);
+    }
+}
+
 dg_status_t dg_find_plan(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     const cache_key_t key = {.work = *work,
@@ -88,6 +106,7 @@ dg_status_t dg_find_plan(const dg_work_t *work, const dg_machine_t *machine,
     }
     const dg_status_t status = dg_make_plan(work, machine, options, plan);
     if (status != DG_STATUS_OK) return status;
+    print_plan(work, plan);
     memcpy(plan_words, plan, sizeof *plan);
     write_slot(slot, key_words, plan_words);
     return DG_STATUS_OK;
