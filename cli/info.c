@@ -22,6 +22,7 @@ typedef struct facts_t {
     dg_device_info_t gpus[MAX_GPUS];
     size_t num_gpus;
     dg_context_options_t options; /* of the default context */
+    dg_kernel_cache_t kernels;
 } facts_t;
 
 /* gpu_note: why there are none, or which driver told. */
@@ -48,6 +49,20 @@ static bool apply(void *target, const char *name, const char *value, char *error
     return true;
 }
 
+static void print_kernels(const dg_kernel_cache_t *kernels) {
+    printf("\nKernels\n");
+    if (kernels->embedded > 0) {
+        printf("    built in          %d, by %s\n", (int)kernels->embedded, kernels->embedded_by);
+    } else {
+        printf("    built in          none: there was no compiler when the library was built\n");
+    }
+    printf("    cache             %s%s\n",
+        kernels->folder[0] != '\0' ? kernels->folder : "none, in memory only",
+        kernels->writable || kernels->folder[0] == '\0' ? "" : " (cannot be written)");
+    printf("    compiler          %s%s\n", kernels->compiler[0] != '\0' ? "" : "none: ",
+        kernels->compiler[0] != '\0' ? kernels->compiler : kernels->no_compiler);
+}
+
 static void print_text(const facts_t *facts) {
     printf("Library\n");
     printf("    version           %s (headers %s)\n", dg_version(), DG_VERSION_STRING);
@@ -72,6 +87,7 @@ static void print_text(const facts_t *facts) {
         printf("    %zu  %s, compute capability %d.%d, %d SMs, %.1f GiB\n", i, gpu->name,
             gpu->major, gpu->minor, gpu->num_sms, (double)gpu->memory_bytes / 0x1p30);
     }
+    print_kernels(&facts->kernels);
     printf("\nEnvironment\n");
     dg_env_entry_t entry;
     size_t width = 0;
@@ -123,6 +139,14 @@ static void print_json(const facts_t *facts) {
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
+    cli_json_open(&json, "kernels", '{');
+    cli_json_integer(&json, "embedded", facts->kernels.embedded);
+    cli_json_text(&json, "embedded_by", facts->kernels.embedded_by);
+    cli_json_text(&json, "cache", facts->kernels.folder);
+    cli_json_truth(&json, "cache_writable", facts->kernels.writable != 0);
+    cli_json_text(&json, "compiler", facts->kernels.compiler);
+    cli_json_text(&json, "no_compiler", facts->kernels.no_compiler);
+    cli_json_close(&json, '}');
     cli_json_open(&json, "environment", '[');
     dg_env_entry_t entry;
     for (int32_t i = 0; dg_env_entry(i, &entry) == DG_STATUS_OK; i++) {
@@ -143,11 +167,12 @@ static int info(const cli_verb_t *verb, int argc, char **argv) {
     const cli_parsed_t parsed = cli_parse(verb, argc, argv, apply, &as_json, NULL);
     if (parsed != CLI_PARSED) return parsed == CLI_PARSED_HELP ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 
-    facts_t facts = {.options = DG_CONTEXT_OPTIONS_INIT};
+    facts_t facts = {.options = DG_CONTEXT_OPTIONS_INIT, .kernels = DG_KERNEL_CACHE_INIT};
     cli_cpu_model(facts.cpu, sizeof facts.cpu);
     facts.num_features = cli_cpu_features(facts.features, MAX_FEATURES);
     find_gpus(&facts);
-    if (dg_context_get_options(NULL, &facts.options) != DG_STATUS_OK) {
+    if (dg_context_get_options(NULL, &facts.options) != DG_STATUS_OK ||
+        dg_describe_kernel_cache(&facts.kernels) != DG_STATUS_OK) {
         fprintf(stderr, "deepgemm info: %s\n", dg_last_error());
         return CLI_EXIT_FAILED;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * deepgemm: the library from the command line. This file picks the verb; info.c, run.c, verify.c
- * and bench.c are the verbs.
+ * deepgemm: the library from the command line. This file picks the verb; each verb is a file of its
+ * own, from info.c to cache.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "options.h"
 #include "verbs.h"
 
-static const cli_verb_t *const verbs[] = {&cli_info, &cli_run, &cli_verify, &cli_bench};
+static const cli_verb_t *const verbs[] = {
+    &cli_info, &cli_run, &cli_verify, &cli_bench, &cli_plan, &cli_compile, &cli_cache};
 #define NUM_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void print_help(void) {
@@ -35,7 +36,8 @@ static int finish(int status) {
 }
 
 static int complain(const char *word) {
-    static const char *const words[] = {"info", "run", "verify", "bench", "--help", "--version"};
+    static const char *const words[] = {
+        "info", "run", "verify", "bench", "plan", "compile", "cache", "--help", "--version"};
     const size_t num_words = sizeof words / sizeof words[0];
     const char *kind = word[0] == '-' ? "option" : "verb";
     fprintf(stderr, "deepgemm: unknown %s %s, the nearest is %s; see deepgemm --help\n", kind, word,

@@ -9,31 +9,11 @@
 
 #if defined(CLI_HAVE_CJSON)
 
-#    include <cjson/cJSON.h>
-#    include <stdlib.h>
 #    include <string.h>
 
 #    include "buffer.h"
+#    include "json_file.h"
 #    include "nearest.h"
-
-static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return NULL;
-    char *text = NULL;
-    if (fseek(file, 0, SEEK_END) == 0) {
-        const long size = ftell(file);
-        rewind(file);
-        if (size >= 0) {
-            text = cli_allocate((size_t)size + 1);
-            if (fread(text, 1, (size_t)size, file) != (size_t)size) {
-                free(text);
-                text = NULL;
-            }
-        }
-    }
-    fclose(file);
-    return text;
-}
 
 /* The text of a scalar, or of an array of scalars with commas between; false for anything else. */
 static bool value_text(const cJSON *value, char *text, size_t size) {
@@ -103,19 +83,10 @@ static void append(cli_shape_t **shapes, size_t *count, const cli_shape_t *shape
 
 bool cli_read_shapes(
     const char *path, cli_family_t family, cli_shape_t **shapes, size_t *count, char *error) {
-    char *text = read_file(path);
-    if (text == NULL) {
-        snprintf(error, CLI_TEXT, "%.200s: cannot be read", path);
-        return false;
-    }
-    const char *end = NULL;
-    cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
+    cJSON *root = cli_read_json(path, error);
+    if (root == NULL) return false;
     bool ok = cJSON_IsArray(root) || cJSON_IsObject(root);
-    if (root == NULL) {
-        int line = 1;
-        for (const char *p = text; end != NULL && p < end; p++) line += *p == '\n';
-        snprintf(error, CLI_TEXT, "%.200s: line %d is not JSON", path, line);
-    } else if (!ok) {
+    if (!ok) {
         snprintf(error, CLI_TEXT, "%.200s: neither an array nor an object", path);
     } else {
         const cJSON *object = cJSON_IsArray(root) ? root->child : root;
@@ -133,7 +104,6 @@ bool cli_read_shapes(
         }
     }
     cJSON_Delete(root);
-    free(text);
     return ok;
 }
 

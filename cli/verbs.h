@@ -7,6 +7,6 @@
 
 #include "options.h"
 
-extern const cli_verb_t cli_info, cli_run, cli_verify, cli_bench;
+extern const cli_verb_t cli_info, cli_run, cli_verify, cli_bench, cli_plan, cli_compile, cli_cache;
 
 #endif

@@ -20,6 +20,14 @@ DEVICE uint32_t bits_from_f32(float value) {
     return bits;
 }
 
+DEVICE uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
+    const uint64_t bytes = low | static_cast<uint64_t>(high) << 32;
+    uint32_t picked = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        picked |= static_cast<uint32_t>(bytes >> (selector >> i * 4 & 7) * 8 & 0xff) << i * 8;
+    return picked;
+}
+
 DEVICE uint32_t pack_bf16(float low, float high) {
     return emu::bf16_from_f32(low) | static_cast<uint32_t>(emu::bf16_from_f32(high)) << 16;
 }

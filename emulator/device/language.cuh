@@ -40,6 +40,7 @@ DEVICE void trap(void) {
 DEVICE void pin_f32(float &) {}
 DEVICE void pin_f32_array(float *, int) {}
 DEVICE void pin_u32(uint32_t &) {}
+DEVICE void pin_u32_array(uint32_t *, int) {}
 DEVICE uint64_t clock_cycles(void) {
     return emu::statistics.switches;
 }

@@ -20,6 +20,9 @@ DEVICE void mbarrier_arrive(uint32_t barrier) {
 DEVICE void mbarrier_arrive_peer(uint32_t barrier, uint32_t rank) {
     emu::mbarrier_arrive(emu::peer_address(barrier, rank), 1, 0);
 }
+DEVICE void mbarrier_arrive_peer_release(uint32_t barrier, uint32_t rank) {
+    emu::mbarrier_arrive(emu::peer_address(barrier, rank), 1, 0);
+}
 
 DEVICE void mbarrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
     emu::mbarrier_arrive(barrier, 1, bytes);

@@ -18,6 +18,10 @@ DEVICE float ld_shared_f32(uint32_t address) {
     return value;
 }
 
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
+    emu::shared_load(values, address, 8);
+}
+
 DEVICE void ld_shared_x4(uint32_t *values, uint32_t address) {
     emu::shared_load(values, address, 16);
 }
@@ -47,6 +51,10 @@ DEVICE uint32_t ld_peer_u32(uint32_t mapped) {
     uint32_t value;
     emu::shared_load(&value, mapped, 4);
     return value;
+}
+
+DEVICE void ld_peer_x4(uint32_t *values, uint32_t mapped) {
+    emu::shared_load(values, mapped, 16);
 }
 
 DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {

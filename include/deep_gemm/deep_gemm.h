@@ -13,7 +13,8 @@
  *     7. scale_layout.h   layouts of scale factors, for exchange with other programs
  *     8. device.h         GPUs: what there is, memory, copies, streams, events
  *     9. kernels.h        compiled kernels: which there are, and having them ready
- *    10. version.h        version numbers
+ *    10. plan.h           what a GPU call would run, and how long that should take
+ *    11. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -30,6 +31,7 @@
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
 #include "deep_gemm/kernels.h"
+#include "deep_gemm/plan.h"
 #include "deep_gemm/scale_layout.h"
 #include "deep_gemm/status.h"
 #include "deep_gemm/tensor.h"

@@ -8,12 +8,13 @@
  * Persistent: CTAs walk over tiles of BLOCK_M x BLOCK_N, which a raster numbers (dense, K-grouped)
  * or a list in workspace tells (M-grouped). For each tile, for each of its segments of k:
  *
- *     slab s + 1:  global memory -> registers, raw                        (operand.cuh)
- *     slab s:      shared memory -> ldmatrix, mma.sync; at the end of a   (multiply.cuh)
- *                  block of k: total += sa * sb * part
- *     slab s + 1:  registers -> 16-bit values -> the other buffer; barrier
+ *     slab s + 1 of a:  global memory -> registers, raw                        (operand.cuh)
+ *     slab s:           shared memory -> ldmatrix, mma.sync for its first half (multiply.cuh)
+ *     slab s + 1 of a:  registers -> 16-bit values -> the other buffer
  *
- * then c is added and the tile is stored (store.cuh).
+ * and the same with b and the second half, then a barrier. Where a block of k ends, total += sa * sb *
+ * part. At the end c is added and the tile is stored (store.cuh). One operand at a time keeps 16
+ * registers for raw values instead of 32, which is what makes the large tile fit without spills.
  *
  * Shared memory:
  *
@@ -27,11 +28,10 @@
 #include "any/store.cuh"
 #include "device/barrier.cuh"
 
-#define A_BYTES (BLOCK_M * SLAB * 2)
-#define B_BYTES (BLOCK_N * SLAB * 2)
+#define SLAB_BYTES (ROWS * SLAB * 2)
 #define FACTOR_BYTES ((BLOCK_M + BLOCK_N) * 4)
-#define AT_B (2 * A_BYTES)
-#define AT_FACTORS (AT_B + 2 * B_BYTES)
+#define AT_B (2 * SLAB_BYTES)
+#define AT_FACTORS (AT_B + 2 * SLAB_BYTES)
 #define AT_ROWS (AT_FACTORS + 4 * FACTOR_BYTES)
 #define SHARED_BYTES (AT_ROWS + BLOCK_M * 4)
 
@@ -140,6 +140,8 @@ DEVICE view_t find_view(const dg_any_gemm_args_t *args, bool is_a, int64_t group
     view_t v;
     v.side = side;
     v.mn_count = mn_count;
+    v.mn_before = at_most(mn, 8);
+    v.mn_after = at_most((is_a ? args->m : args->n) - mn - mn_count, 8);
     v.k_count = segment->token_count;
     v.gathered_rows = gathered_rows;
     v.tokens = &side->rows;
@@ -153,6 +155,8 @@ DEVICE view_t find_view(const dg_any_gemm_args_t *args, bool is_a, int64_t group
         const int64_t all = is_a ? args->m : args->n;
         v.mn_stride = round_up_quotient(segment->token_count, pair) * pair;
         v.origin = all * (is_a ? segment->flat_begin_a : segment->flat_begin_b) * pair;
+        if (v.listed_tokens)
+            v.origin -= segment->token_begin; /* lists count tokens of all groups */
     } else if (!v.listed_tokens) {
         v.origin += segment->token_begin * side->k_stride;
     }
@@ -226,38 +230,35 @@ DEVICE void multiply_segment(const dg_any_gemm_args_t *args, const tile_t *tile,
     lane_matrix_t b_matrix =
         find_matrix(args->b.k_contiguous, base + AT_B, BLOCK_N, column, piece >> 1, piece & 1);
 
-    uint32_t a_raw[CHUNKS * WORDS], b_raw[CHUNKS * WORDS];
+    uint32_t raw[CHUNKS * WORDS];
     float factors[2] = {0, 0};
     const int64_t slabs = round_up_quotient(segment->token_count, SLAB);
     for (int64_t slab = -1; slab < slabs; slab++) {
-        const int64_t next_k = (slab + 1) * SLAB;
-        const uint32_t next = (uint32_t)(slab + 1) & 1;
-        if (slab + 1 < slabs) {
-            load_slab<BLOCK_M>(&a, next_k, a_raw);
-            load_slab<BLOCK_N>(&b, next_k, b_raw);
-            if (scaled) load_factors(args, &factor_row, segment, next_k, factors);
-        }
-        if (slab >= 0 && (int32_t)row < tile->rows) {
-            const uint32_t buffer = next ^ 1;
-            lane_matrix_t am = a_matrix, bm = b_matrix;
-            am.base += buffer * A_BYTES;
-            bm.base += buffer * B_BYTES;
-            UNROLL_BY(1)
-            for (uint32_t half = 0; half < 2; half++) {
-                const int64_t end = slab * SLAB + half * 32 + 32;
+        const bool loads = slab + 1 < slabs;
+        const uint32_t next = (uint32_t)(slab + 1) & 1, buffer = next ^ 1;
+        UNROLL_BY(1)
+        for (uint32_t half = 0; half < 2; half++) {
+            const view_t v = half ? b : a;
+            const int64_t begin = slab * SLAB + half * 32;
+            if (loads) load_slab(&v, (slab + 1) * SLAB, raw);
+            if (loads && scaled && half == 0)
+                load_factors(args, &factor_row, segment, (slab + 1) * SLAB, factors);
+            if (slab >= 0 && begin < segment->token_count && (int32_t)row < tile->rows) {
+                lane_matrix_t am = a_matrix, bm = b_matrix;
+                am.base += buffer * SLAB_BYTES;
+                bm.base += buffer * SLAB_BYTES;
                 multiply_step(&am, &bm, half * 2, sums);
                 multiply_step(&am, &bm, half * 2 + 1, sums);
-                if (args->block_k == 32 || (half && (slab & 1 || slab + 1 == slabs))) {
+                const bool ends = begin + 32 >= segment->token_count || (half && slab & 1);
+                if (ends || args->block_k == 32) {
                     const uint32_t slot = buffer * 2 + (args->block_k == 32 ? half : 0);
                     const uint32_t at = factors_at + slot * FACTOR_BYTES;
                     promote(row, column, at, at + BLOCK_M * 4, scaled, sums);
                 }
-                if (end >= segment->token_count && args->block_k == 32) break;
             }
+            if (loads) store_slab(v.side, raw, base + half * AT_B + next * SLAB_BYTES);
         }
-        if (slab + 1 < slabs) {
-            store_slab<BLOCK_M>(&args->a, a_raw, base + next * A_BYTES);
-            store_slab<BLOCK_N>(&args->b, b_raw, base + AT_B + next * B_BYTES);
+        if (loads) {
             const uint32_t at = factors_at + next * 2 * FACTOR_BYTES + thread_index() * 4;
             st_shared_f32(at, factors[0]);
             st_shared_f32(at + FACTOR_BYTES, factors[1]);

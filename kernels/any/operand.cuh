@@ -6,8 +6,9 @@
  * A slab is `rows` of mn by 64 of k. It is moved in chunks of 8 values that are neighbours along the
  * contiguous axis; a thread has four. A chunk stays raw in registers while the slab before it is
  * multiplied, then becomes 16 bytes of shared memory: eight BF16, or eight FP16, which hold every
- * E4M3 and E2M1 exactly. Where the chunk is whole and aligned it is one load, else one load for
- * each value that exists; what does not exist is zero.
+ * E4M3 and E2M1 exactly. An aligned chunk is one load, one at another address two to five words that
+ * are shifted; at the ends of rows, and for values that a list picks, each value is a load of its
+ * own. What does not exist is zero.
  *
  *     k contiguous    [rows][64 k]: a row of 128 bytes for each mn     chunk c of row r is stored
  *     mn contiguous   [64 k][rows]: a row of 2 * rows bytes for each k     as chunk c ^ (r & 7) */
@@ -22,6 +23,8 @@
 #define CHUNKS 4 /* of a thread for each operand */
 #define WORDS (WIDE ? 4 : 2)
 #define NO_ROW (-1)
+#define ROWS BLOCK_M /* of a slab: as many of b as of a */
+static_assert(BLOCK_M == BLOCK_N, "slabs of both operands have one shape");
 
 /* Entry i of a list, NO_ROW if it is no row. */
 DEVICE int64_t list_entry(const dg_any_list_t *list, int64_t i) {
@@ -41,6 +44,7 @@ typedef struct view {
     int64_t origin, mn_stride;
     int64_t k_count;
     int32_t mn_count;
+    int32_t mn_before, mn_after; /* rows of the matrix beside these, 8 at most */
     uint32_t gathered_rows; /* shared address of [BLOCK_M] int32: the row of data that each row is,
                              * NO_ROW: none; 0: rows are as they come */
     const dg_any_list_t *tokens, *other_tokens; /* lists along k, of this side and the other */
@@ -59,8 +63,9 @@ DEVICE int64_t row_at(const view_t *v, int32_t row) {
 DEVICE int64_t k_at(const view_t *v, int64_t k) {
     if (k >= v->k_count) return NO_ROW;
     if (!v->listed_tokens) return k;
-    if (list_entry(v->other_tokens, v->token_begin + k) < 0) return NO_ROW;
-    return list_entry(v->tokens, v->token_begin + k);
+    const int64_t other = list_entry(v->other_tokens, v->token_begin + k);
+    const int64_t own = list_entry(v->tokens, v->token_begin + k);
+    return other < 0 ? NO_ROW : own;
 }
 
 /* The code of value `index`: 16, 8 or 4 bits. */
@@ -77,7 +82,7 @@ typedef struct chunk {
 } chunk_t;
 
 /* A whole chunk by one load, if its address allows that. */
-DEVICE bool load_whole(const dg_any_side_t *side, int64_t index, chunk_t *chunk) {
+DEVICE bool load_aligned(const dg_any_side_t *side, int64_t index, chunk_t *chunk) {
     const uint8_t *data = (const uint8_t *)side->data;
     if (WIDE) {
         const uint8_t *address = data + index * 2;
@@ -97,7 +102,37 @@ DEVICE bool load_whole(const dg_any_side_t *side, int64_t index, chunk_t *chunk)
     return true;
 }
 
-/* Puts the code of value j where load_whole() would have put it. */
+DEVICE uint64_t shift_words(uint32_t w0, uint32_t w1, uint32_t w2, int bits) {
+    return (w0 | (uint64_t)w1 << 32) >> bits | (uint64_t)w2 << 1 << (63 - bits);
+}
+
+/* A whole chunk at any address out of the aligned words that it lies in, where all of these belong to
+ * the operand: `before` and `after` count the values that stand beside the chunk's. */
+DEVICE bool load_shifted(
+    const dg_any_side_t *side, int64_t index, int64_t before, int64_t after, chunk_t *chunk) {
+    const uint8_t *data = (const uint8_t *)side->data;
+    const bool bytes = side->dtype == DG_CODE_E4M3;
+    const int width = WIDE ? 16 : bytes ? 8 : 4;
+    const uint8_t *address = WIDE ? data + index * 2 : bytes ? data + index : data + (index >> 1);
+    const int within = (int)((uint64_t)address & 3);
+    const int bits = within * 8 + (!WIDE && !bytes ? (int)(index & 1) * 4 : 0);
+    if (bits && (before < bits / width || after < (32 - bits) / width)) return false;
+    const uint8_t *word = address - within;
+    const uint32_t w0 = ld_global_u32(word);
+    const uint32_t w1 = WIDE || bytes || bits ? ld_global_u32(word + 4) : 0;
+    uint32_t w2 = 0;
+    if (WIDE) {
+        w2 = ld_global_u32(word + 8);
+        const uint32_t w3 = ld_global_u32(word + 12), w4 = bits ? ld_global_u32(word + 16) : 0;
+        chunk->high = shift_words(w2, w3, w4, bits);
+    } else if (bytes && bits) {
+        w2 = ld_global_u32(word + 8);
+    }
+    chunk->low = shift_words(w0, w1, w2, bits);
+    return true;
+}
+
+/* Puts the code of value j where load_aligned() would have put it. */
 DEVICE void insert_code(const dg_any_side_t *side, int j, uint64_t code, chunk_t *chunk) {
     if (WIDE) {
         chunk->low |= j < 4 ? code << j * 16 : 0;
@@ -107,37 +142,67 @@ DEVICE void insert_code(const dg_any_side_t *side, int j, uint64_t code, chunk_t
     }
 }
 
-/* Chunk number q of the slab that begins at k. */
-template <int ROWS> DEVICE chunk_t load_chunk(const view_t *v, int64_t slab_k, int q) {
+/* The first value of a chunk. */
+typedef struct place {
+    int32_t row;
+    int64_t k;
+} place_t;
+
+DEVICE place_t find_chunk(const view_t *v, int64_t slab_k, int q) {
+    if (v->side->k_contiguous) return {q / (SLAB / 8), slab_k + q % (SLAB / 8) * 8};
+    return {q % (ROWS / 8) * 8, slab_k + q / (ROWS / 8)};
+}
+
+/* The line of a chunk as data counts it: its row (k contiguous) or its k; NO_ROW if there is none. A k
+ * that no list picked is not looked up, and its line is 0 here: lists reach 2^31 rows, k may be more. */
+DEVICE int32_t find_line(const view_t *v, place_t at) {
+    if (v->side->k_contiguous) return (int32_t)row_at(v, at.row);
+    if (v->listed_tokens) return (int32_t)k_at(v, at.k);
+    return at.k < v->k_count ? 0 : NO_ROW;
+}
+
+DEVICE chunk_t load_chunk(const view_t *v, place_t at, int32_t found) {
     const dg_any_side_t *side = v->side;
     const bool along_k = side->k_contiguous;
-    const int line = along_k ? q / (SLAB / 8) : q / (ROWS / 8);
-    const int first = (along_k ? q % (SLAB / 8) : q % (ROWS / 8)) * 8;
-    const int32_t row = along_k ? line : first;
-    const int64_t k = slab_k + (along_k ? first : line);
+    const int64_t left = along_k ? v->k_count - at.k : v->mn_count - at.row;
     chunk_t chunk = {0, 0};
-
-    const int64_t line_source = along_k ? row_at(v, row) : k_at(v, k);
-    const int64_t left = along_k ? v->k_count - k : v->mn_count - row;
-    if (line_source < 0 || left <= 0) return chunk;
-    const bool in_order = along_k ? !v->listed_tokens : v->gathered_rows == 0;
-    const int64_t line_origin = v->origin + line_source * (along_k ? v->mn_stride : side->k_stride);
-    if (in_order && left >= 8 && load_whole(side, line_origin + (along_k ? k : row), &chunk))
-        return chunk;
+    if (found < 0 || left <= 0) return chunk;
+    const int64_t line_number = along_k || v->listed_tokens ? found : at.k;
+    const int64_t line = v->origin + line_number * (along_k ? v->mn_stride : side->k_stride);
+    if (left >= 8 && (along_k ? !v->listed_tokens : v->gathered_rows == 0)) {
+        const int64_t before = along_k ? at.k : at.row + v->mn_before;
+        const int64_t after = left - 8 + (along_k ? 0 : v->mn_after);
+        const int64_t index = line + (along_k ? at.k : at.row);
+        if (load_aligned(side, index, &chunk)) return chunk;
+        if (load_shifted(side, index, before, after, &chunk)) return chunk;
+    }
     UNROLL_BY(1)
-    for (int j = 0; j < 8; j++) {
-        const int64_t source = along_k ? k_at(v, k + j) : row_at(v, row + j);
-        if (source >= 0) insert_code(side, j, load_code(side, line_origin + source), &chunk);
+    for (int j = 0; j < 8; j += 4) { /* four loads in flight */
+        uint32_t codes[4];
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int64_t one = along_k ? k_at(v, at.k + j + i) : row_at(v, at.row + j + i);
+            codes[i] = one >= 0 ? load_code(side, line + one) : 0;
+        }
+        UNROLL
+        for (int i = 0; i < 4; i++) insert_code(side, j + i, codes[i], &chunk);
     }
     return chunk;
 }
 
-/* A thread's part of a slab. raw: [CHUNKS][WORDS] */
-template <int ROWS> DEVICE void load_slab(const view_t *v, int64_t slab_k, uint32_t *raw) {
+/* A thread's part of a slab. Entries of lists come first, all of them in flight together.
+ * raw: [CHUNKS][WORDS] */
+DEVICE void load_slab(const view_t *v, int64_t slab_k, uint32_t *raw) {
+    int32_t lines[CHUNKS];
     UNROLL
     for (int i = 0; i < CHUNKS; i++) {
-        const int q = (int)thread_index() + i * THREADS;
-        const chunk_t chunk = load_chunk<ROWS>(v, slab_k, q);
+        const place_t at = find_chunk(v, slab_k, (int)thread_index() + i * THREADS);
+        lines[i] = find_line(v, at);
+    }
+    UNROLL
+    for (int i = 0; i < CHUNKS; i++) {
+        const place_t at = find_chunk(v, slab_k, (int)thread_index() + i * THREADS);
+        const chunk_t chunk = load_chunk(v, at, lines[i]);
         raw[i * WORDS] = (uint32_t)chunk.low;
         raw[i * WORDS + 1] = (uint32_t)(chunk.low >> 32);
         if (WIDE) {
@@ -172,7 +237,6 @@ DEVICE void decode_chunk(const dg_any_side_t *side, const uint32_t *raw, uint32_
 }
 
 /* A thread's part of a slab into shared memory at `to`, 128-byte aligned. */
-template <int ROWS>
 DEVICE void store_slab(const dg_any_side_t *side, const uint32_t *raw, uint32_t to) {
     const uint32_t per_line = side->k_contiguous ? SLAB / 8 : ROWS / 8;
     UNROLL

@@ -9,20 +9,14 @@
  *   MATH_GROUPS       warpgroups that multiply: 1, 2 or 3
  *   SHARE             DG_SHARE_*: what a cluster of two CTAs loads once
  *   A_MN, B_MN        1: m (n) is the fastest axis of the operand; 0: k is
- *   FAMILY            DG_BF16_*: what the products are
+ *   SCHEDULE          DG_SCHEDULE_*
  * Type of d, presence of c and alignment of rows are run-time arguments: they touch the end of a
  * tile only. */
 #ifndef DG_KERNEL_ARGS_BF16_GEMM_H
 #define DG_KERNEL_ARGS_BF16_GEMM_H
 
-#include "args/gemm.h"
-#include "args/group_tiles.h"
 #include "args/output.h"
-
-/* The numbers of dg_family_t. */
-#define DG_BF16_DENSE 1
-#define DG_BF16_M_GROUPED 2
-#define DG_BF16_K_GROUPED 3
+#include "args/sm90.h"
 
 /* Maps of a and b, [matrix, mn, k] bf16, boxes of one matrix and 128-byte swizzle:
  *   k fastest:  extents [k, mn, matrices], box [64 k, tile (half of it if shared)]
@@ -32,21 +26,16 @@
 typedef struct dg_sm90_bf16_gemm_args {
     dg_tensor_map_t a, b;
     dg_output_args_t out;
-    int32_t k;                /* dense and M-grouped */
-    int32_t tiles_m, tiles_n; /* of one matrix (M-grouped: tiles_n alone), rounded up, in units of
-                               * what a cluster covers */
-    int32_t band;             /* raster: tiles are walked in bands of this many tiles in m */
-    int32_t groups;           /* K-grouped */
-    int32_t sum;              /* K-grouped: 1: all groups add up to one matrix */
-    int32_t masked;           /* M-grouped: a and d have a matrix for each group */
-    int32_t reserved;
-    const dg_group_tiles_t *group_tiles; /* M-grouped: of at most BLOCK_M rows */
-    const dg_k_segment_t *segments;      /* K-grouped: [groups] */
+    dg_sm90_tiles_t tiles; /* k_blocks is unused: the kernel counts blocks of 64 itself */
+    int32_t k;             /* dense and M-grouped */
+    int32_t sum_groups;    /* K-grouped SUM: so many segments add up to one matrix, and
+                            * tiles.group_count is 1; else 0 */
 } dg_sm90_bf16_gemm_args_t;
 
-/* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers. */
+/* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers,
+ * tiles. */
 #define DG_SM90_BF16_GEMM_SHARED_BYTES(block_m, block_n, stages, math_groups)                      \
-    ((stages) * ((block_m) + ((block_n) + 63) / 64 * 64) * 128 + (math_groups)*4 * 2048 +          \
-        (stages)*24)
+    ((stages) * ((block_m) + ((block_n) + 63) / 64 * 64) * 128 +                                   \
+        (math_groups)*4 * DG_OUTPUT_CHUNK_BYTES + (stages)*24 + DG_SM90_TILE_RING_BYTES)
 
 #endif

@@ -47,7 +47,7 @@ typedef struct dg_sm90_fp8_gemm_block_args {
     block_m, block_n, stages, math_groups, store_n, store_buffers, out_f32)                        \
     ((stages) * ((block_m) + (block_n)) * 128 +                                                    \
         (math_groups)*64 * (store_buffers) * (store_n) * ((out_f32) ? 4 : 2) +                     \
-        2 * (stages) * ((block_m)*4 + 32) + DG_SM90_TILE_RING_BYTES + (stages)*16)
+        (stages) * ((block_m)*4 + 32) + DG_SM90_TILE_RING_BYTES + (stages)*16)
 
 DG_STATIC_ASSERT(sizeof(dg_sm90_fp8_gemm_block_args_t) == 768, "host and device must agree");
 

@@ -27,6 +27,8 @@ typedef struct dg_sm90_tiles {
     int32_t k_blocks;    /* ceil(k / 128); K-grouped: unused */
     int32_t group_count; /* K-grouped */
     int32_t slabs;       /* M-grouped: 1: a and d have a group axis (MASKED), 0: they have not */
+    int32_t sum;         /* K-grouped: 1: d has no group axis, it is the sum over the groups */
+    int32_t reserved;
     const dg_group_tiles_t
         *row_tiles;                 /* M-grouped: its tiles have up to BLOCK_M * CLUSTER_M rows */
     const dg_k_segment_t *segments; /* K-grouped: [group_count] */
@@ -54,7 +56,7 @@ typedef struct dg_sm90_output {
 #define DG_SM90_TILE_SLOTS 4
 #define DG_SM90_TILE_RING_BYTES (DG_SM90_TILE_SLOTS * (32 + 16))
 
-DG_STATIC_ASSERT(sizeof(dg_sm90_tiles_t) == 48, "host and device must agree");
+DG_STATIC_ASSERT(sizeof(dg_sm90_tiles_t) == 56, "host and device must agree");
 DG_STATIC_ASSERT(sizeof(dg_sm90_output_t) == 256, "host and device must agree");
 
 #endif

@@ -41,12 +41,16 @@ DEVICE void cluster_sync(void) {
 }
 
 /* Waits until the grids this one depends on are complete and their writes visible. Before it,
- * nothing they touch may be read or written. */
+ * nothing they touch may be read or written. GPUs before sm_90 start a grid only then anyway. */
 DEVICE void dependency_wait(void) {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /* Lets the dependent grid start once every CTA of this one has said so or ended. */
 DEVICE void dependents_launch(void) {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }

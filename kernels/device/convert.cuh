@@ -11,6 +11,12 @@ DEVICE uint32_t bits_from_f32(float value) {
     return __float_as_uint(value);
 }
 
+/* Four bytes out of eight: nibble i of selector names the byte (0..3 of low, 4..7 of high) that
+ * becomes byte i. */
+DEVICE uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
+    return __byte_perm(low, high, selector);
+}
+
 /* two bf16 in one register, `low` in the low half */
 DEVICE uint32_t pack_bf16(float low, float high) {
     uint32_t packed;

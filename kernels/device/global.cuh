@@ -78,9 +78,8 @@ DEVICE void st_global_u64(void *address, uint64_t value) {
 
 /* values: [2], 8 bytes to an 8-byte aligned address */
 DEVICE void st_global_x2(void *address, const uint32_t *values) {
-    asm volatile(
-        "st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(values[0]), "r"(values[1])
-        : "memory");
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(values[0]), "r"(values[1])
+                 : "memory");
 }
 
 /* values: [4], 16 bytes to a 16-byte aligned address */

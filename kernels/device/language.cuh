@@ -65,6 +65,12 @@ DEVICE void pin_u32(uint32_t &value) {
     asm volatile("" : "+r"(value)::"memory");
 }
 
+/* The same for A operands in registers: they stay what they are until the products are done. */
+DEVICE void pin_u32_array(uint32_t *values, int count) {
+    UNROLL
+    for (int i = 0; i < count; i++) asm volatile("" : "+r"(values[i])::"memory");
+}
+
 DEVICE uint64_t clock_cycles(void) {
     uint64_t value;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");

@@ -31,6 +31,16 @@ DEVICE void mbarrier_arrive_peer(uint32_t barrier, uint32_t rank) {
                  : "memory");
 }
 
+/* The same, and what this thread (or a thread ordered before it) wrote is visible to a peer that then
+ * waits with mbarrier_wait_cluster. Once a tile, not once a block. */
+DEVICE void mbarrier_arrive_peer_release(uint32_t barrier, uint32_t rank) {
+    asm volatile("{.reg .b32 peer;\n"
+                 "mapa.shared::cluster.u32 peer, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
+
 /* Announces that many bytes of copies to come, and arrives. */
 DEVICE void mbarrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)

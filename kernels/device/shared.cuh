@@ -17,6 +17,14 @@ DEVICE float ld_shared_f32(uint32_t address) {
     return value;
 }
 
+/* values: [2], 8 bytes from an 8-byte aligned address */
+DEVICE void ld_shared_f32x2(float *values, uint32_t address) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(values[0]), "=f"(values[1])
+                 : "r"(address)
+                 : "memory");
+}
+
 /* values: [4], 16 bytes from a 16-byte aligned address */
 DEVICE void ld_shared_x4(uint32_t *values, uint32_t address) {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -56,6 +64,14 @@ DEVICE uint32_t ld_peer_u32(uint32_t mapped) {
     uint32_t value;
     asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(mapped) : "memory");
     return value;
+}
+
+/* values: [4], 16 bytes from a 16-byte aligned address */
+DEVICE void ld_peer_x4(uint32_t *values, uint32_t mapped) {
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+                 : "r"(mapped)
+                 : "memory");
 }
 
 DEVICE void st_peer_u32(uint32_t mapped, uint32_t value) {

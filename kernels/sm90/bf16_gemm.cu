@@ -6,7 +6,7 @@
  * tensor maps describe: loads outside give zero, stores are clipped (output.cuh).
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply and store. In the last warpgroup, warp 0 issues all
- * loads and warp 1 trims the ends of K-groups; the other two idle.
+ * loads, warp 1 publishes tiles (tiles.cuh), warp 2 trims the ends of K-groups; the other idles.
  *
  * Shared memory, from a 1024-byte aligned base; an operand's tile is, with k fastest, [rows][64 k],
  * and with mn fastest [rows / 64][64 k][64 mn], always lines of 128 bytes, swizzled:
@@ -14,7 +14,8 @@
  *   A       STAGES x [BLOCK_M x 64] bf16                full[s]:  A and B of stage s are there
  *   B       STAGES x [BLOCK_N x 64] bf16                empty[s]: every warp of every CTA that
  *   CHUNKS  one for each math warp: output.cuh                    reads it is done
- *   full, empty, tail: STAGES mbarriers each            tail[s]:  bytes are there, not yet trimmed
+ *   TILES   ring of tiles: tiles.cuh                     tail[s]:  bytes are there, not yet trimmed
+ *   full, empty, tail: STAGES mbarriers each
  *
  * The products of one k block run while the next full barrier is waited for: a stage is handed back
  * when the products after it have been issued and its own are done, so the tensor cores always
@@ -39,16 +40,7 @@
 #    define WGMMA_SHAPES WGMMA_SHAPE(BLOCK_N)
 #endif
 #include "device/wgmma.cuh"
-#include "sm90/output.cuh"
-
-#define CLUSTER (SHARE == DG_SHARE_NONE ? 1 : 2)
-#define CLUSTER_M (SHARE == DG_SHARE_B ? 2 : 1)
-#define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
-#define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per step of k */
-#define MATH_WARPS (MATH_GROUPS * 4)
-#define THREADS (MATH_GROUPS * 128 + 128)
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+#include "sm90/cta.cuh"
 
 #define BLOCK_K 64
 #define LINES_N ((BLOCK_N + 63) / 64 * 64) /* rows of B in shared memory */
@@ -57,7 +49,8 @@
 #define PART_BYTES (64 * 128) /* 64 rows, or 64 mn times 64 k */
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
-#define AT_FULL (AT_CHUNKS + MATH_WARPS * CHUNK_BYTES)
+#define AT_TILES (AT_CHUNKS + MATH_WARPS * DG_OUTPUT_CHUNK_BYTES)
+#define AT_FULL (AT_TILES + DG_SM90_TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define AT_TAIL (AT_EMPTY + STAGES * 8)
 #define SHARED_BYTES (AT_TAIL + STAGES * 8)
@@ -67,41 +60,25 @@
 /* TMA wants 16-byte aligned coordinates on the fastest axis. */
 #define K_ALIGNMENT (A_MN && B_MN ? 1 : 8)
 
-static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
+static_assert(WARP_ROWS <= 2, "one or two sub-tiles are stored");
 static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "output chunks; width of wgmma");
 static_assert(SHARE != DG_SHARE_A || !A_MN || BLOCK_M % 128 == 0, "parts of A are loaded whole");
-static_assert(SHARE != DG_SHARE_B || FAMILY != DG_BF16_M_GROUPED, "row tiles come one by one");
+static_assert(
+    SHARE != DG_SHARE_B || SCHEDULE != DG_SCHEDULE_M_GROUPED, "row tiles come one by one");
 static_assert(SHARE != DG_SHARE_B || !B_MN || BLOCK_N % 128 == 0, "parts of B are loaded whole");
 static_assert(SHARED_BYTES == DG_SM90_BF16_GEMM_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
-/* A place in the ring: stage, and parity of the number of times round. */
-typedef struct place {
-    uint32_t stage, parity;
-} place_t;
+#include "sm90/output.cuh"
+#include "sm90/ring.cuh"
+#include "sm90/tiles.cuh"
 
-DEVICE place_t next_place(place_t p) {
-    const bool wraps = p.stage + 1 == STAGES;
-    return {wraps ? 0 : p.stage + 1, wraps ? p.parity ^ 1 : p.parity};
-}
+typedef dg_sm90_bf16_gemm_args_t args_t;
 
-DEVICE uint32_t full_barrier(place_t p) {
-    return shared_base() + AT_FULL + p.stage * 8;
-}
-DEVICE uint32_t empty_barrier(place_t p) {
-    return shared_base() + AT_EMPTY + p.stage * 8;
-}
 DEVICE uint32_t tail_barrier(place_t p) {
     return shared_base() + AT_TAIL + p.stage * 8;
 }
-
-/* One tile: rows `row` .. row_end - 1, columns from `column`. */
-typedef struct tile {
-    int row, row_end, column;
-    int group; /* M-grouped: matrix of b, negative: none, and the rows become zero */
-    int slab;  /* matrix of d, in the MASKED form of a too */
-} tile_t;
 
 /* Blocks of k that one group adds to a tile: from `first` in steps of BLOCK_K, of which begin ..
  * end - 1 count. */
@@ -109,59 +86,21 @@ typedef struct span {
     int first, begin, end;
 } span_t;
 
-DEVICE int first_unit(void) {
-    return (int)block_index() / CLUSTER;
-}
-DEVICE int unit_step(void) {
-    return (int)block_count() / CLUSTER;
-}
-/* Tiles in m of one matrix; M-grouped: of all. */
-DEVICE int row_tiles(const dg_sm90_bf16_gemm_args_t *args) {
-    return FAMILY == DG_BF16_M_GROUPED ? (int)ld_global_u64(&args->group_tiles->count)
-                                       : args->tiles_m;
-}
-DEVICE int unit_count(const dg_sm90_bf16_gemm_args_t *args) {
-    const int matrices = FAMILY == DG_BF16_K_GROUPED && !args->sum ? args->groups : 1;
-    return row_tiles(args) * args->tiles_n * matrices;
-}
-
-/* The CTA's tile of unit t. Matrix after matrix; in each, bands of `band` tiles in m, m fastest
- * inside a band, so that the tiles in flight form a rough square and share operands in L2. */
-DEVICE tile_t find_tile(const dg_sm90_bf16_gemm_args_t *args, int t) {
-    const int tiles_m = row_tiles(args), per_matrix = tiles_m * args->tiles_n;
-    const int slab = FAMILY == DG_BF16_K_GROUPED ? t / per_matrix : 0;
-    const int u = t - slab * per_matrix;
-    const int per_band = args->band * args->tiles_n, band = u / per_band, r = u - band * per_band;
-    const int left = tiles_m - band * args->band, height = left < args->band ? left : args->band;
-    const int n = r / height, m = band * args->band + r - n * height;
-    const int rank = (int)cluster_rank();
-    tile_t tile = {(CLUSTER_M == 2 ? m * 2 + rank : m) * BLOCK_M, args->out.m,
-        (CLUSTER_N == 2 ? n * 2 + rank : n) * BLOCK_N, 0, slab};
-    if (FAMILY == DG_BF16_M_GROUPED) {
-        uint32_t words[4]; /* dg_group_tile_t; rows are below 2^31 */
-        ld_global_x4(words, DG_GROUP_TILES(args->group_tiles) + m);
-        tile.row = (int)words[0];
-        tile.row_end = tile.row + (int)words[2];
-        tile.group = (int)words[3];
-        tile.slab = args->masked ? tile.group : 0;
-    }
-    return tile;
-}
-
 /* A tile adds up the spans first_span() .. end_span() - 1: K-grouped, one for each group. */
-DEVICE int first_span(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
-    return FAMILY == DG_BF16_K_GROUPED && !args->sum ? tile.slab : 0;
+DEVICE int first_span(const args_t *args, const tile_t *tile) {
+    return SCHEDULE == DG_SCHEDULE_K_GROUPED && !args->sum_groups ? tile->group : 0;
 }
-DEVICE int end_span(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
-    if (FAMILY == DG_BF16_K_GROUPED) return args->sum ? args->groups : tile.slab + 1;
-    return tile.group < 0 ? 0 : 1;
+DEVICE int end_span(const args_t *args, const tile_t *tile) {
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && args->sum_groups) return args->sum_groups;
+    return tile->group < 0 ? 0 : first_span(args, tile) + 1;
 }
 
-DEVICE span_t find_span(const dg_sm90_bf16_gemm_args_t *args, int index) {
-    if (FAMILY != DG_BF16_K_GROUPED) return {0, 0, args->k};
-    const int begin = (int)ld_global_u64(&args->segments[index].token_begin);
-    const int count = (int)ld_global_u64(&args->segments[index].token_count);
-    return {begin / K_ALIGNMENT * K_ALIGNMENT, begin, begin + count};
+DEVICE span_t find_span(const args_t *args, int index) {
+    if (SCHEDULE != DG_SCHEDULE_K_GROUPED) return {0, 0, args->k};
+    const dg_k_segment_t *segment = args->tiles.segments + index;
+    const int begin = (int)ld_global_u64(&segment->token_begin);
+    const int count = (int)ld_global_u64(&segment->token_count);
+    return {begin & ~(K_ALIGNMENT - 1), begin, begin + count};
 }
 DEVICE int blocks_of(span_t span) {
     return span.begin < span.end ? (span.end - span.first + BLOCK_K - 1) / BLOCK_K : 0;
@@ -169,11 +108,11 @@ DEVICE int blocks_of(span_t span) {
 /* Whether the block at k holds something that is not the group's. Past the end of k itself, the
  * loads give zeros. */
 DEVICE bool needs_trim(span_t span, int k) {
-    return FAMILY == DG_BF16_K_GROUPED && (k < span.begin || k + BLOCK_K > span.end);
+    return SCHEDULE == DG_SCHEDULE_K_GROUPED && (k < span.begin || k + BLOCK_K > span.end);
 }
 
 /* The k blocks of a tile. */
-DEVICE int count_blocks(const dg_sm90_bf16_gemm_args_t *args, tile_t tile) {
+DEVICE int count_blocks(const args_t *args, const tile_t *tile) {
     int count = 0;
     for (int i = first_span(args, tile); i < end_span(args, tile); i++)
         count += blocks_of(find_span(args, i));
@@ -207,24 +146,25 @@ DEVICE void load_operand(const dg_tensor_map_t *map, uint32_t to, uint32_t barri
 }
 
 /* One thread: fills stage after stage. */
-DEVICE void load_tiles(const dg_sm90_bf16_gemm_args_t *args) {
+DEVICE void load_tiles(const args_t *args) {
     const uint32_t base = shared_base();
-    const int units = unit_count(args), step = unit_step();
     place_t p = {0, 0};
-    for (int t = first_unit(); t < units; t += step) {
-        const tile_t tile = find_tile(args, t);
-        const int a_matrix = FAMILY == DG_BF16_M_GROUPED ? tile.slab : 0;
-        for (int i = first_span(args, tile); i < end_span(args, tile); i++) {
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        /* K-grouped: tile.group and tile.slab are d's alone. */
+        const int a_matrix = SCHEDULE == DG_SCHEDULE_K_GROUPED ? 0 : tile.slab;
+        const int b_matrix = SCHEDULE == DG_SCHEDULE_K_GROUPED ? 0 : tile.group;
+        for (int i = first_span(args, &tile); i < end_span(args, &tile); i++) {
             const span_t span = find_span(args, i);
             const int k_end = span.first + blocks_of(span) * BLOCK_K;
             for (int k = span.first; k < k_end; k += BLOCK_K) {
                 const uint32_t barrier = needs_trim(span, k) ? tail_barrier(p) : full_barrier(p);
-                mbarrier_wait(empty_barrier(p), p.parity ^ 1);
+                wait_empty(p);
                 mbarrier_arrive_expect(barrier, STAGE_BYTES);
                 load_operand(&args->a, base + p.stage * A_BYTES, barrier, k, tile.row, BLOCK_M,
                     a_matrix, A_MN, SHARE == DG_SHARE_A);
                 load_operand(&args->b, base + AT_B + p.stage * B_BYTES, barrier, k, tile.column,
-                    B_MN ? LINES_N : BLOCK_N, tile.group, B_MN, SHARE == DG_SHARE_B);
+                    B_MN ? LINES_N : BLOCK_N, b_matrix, B_MN, SHARE == DG_SHARE_B);
                 p = next_place(p);
             }
         }
@@ -234,25 +174,27 @@ DEVICE void load_tiles(const dg_sm90_bf16_gemm_args_t *args) {
 /* Zeros for lines `first` .. end - 1 of every 64 mn of an operand: k lines of the mn-fastest form. */
 DEVICE void clear_lines(uint32_t operand, int rows, int first, int end) {
     const uint32_t zeros[4] = {0, 0, 0, 0};
-    for (int part = 0; part < rows / 64; part++)
-        for (int at = first * 128 + (int)lane_index() * 16; at < end * 128; at += 512)
-            st_shared_x4(operand + (uint32_t)(part * PART_BYTES + at), zeros);
+    UNROLL_BY(1)
+    for (int part = 0; part < rows / 64; part++) UNROLL_BY(1)
+    for (int at = first * 128 + (int)lane_index() * 16; at < end * 128; at += 512)
+        st_shared_x4(operand + (uint32_t)(part * PART_BYTES + at), zeros);
 }
 
 /* Zeros outside columns begin .. end - 1 of every line: k columns of the k-fastest form. */
 DEVICE void clear_columns(uint32_t operand, int rows, int begin, int end) {
     const int k = (int)lane_index() % 8 * 8; /* first column of my 16 bytes */
-    if (begin <= k && k + 8 <= end) return;
+    const uint32_t before = begin <= k ? 0 : begin - k < 8 ? (1u << (begin - k)) - 1 : 0xff;
+    const uint32_t inside = end <= k ? 0 : end - k < 8 ? (1u << (end - k)) - 1 : 0xff;
+    const uint32_t kept = inside & ~before; /* bit i: column k + i */
+    if (kept == 0xff) return;
+    UNROLL_BY(1)
     for (int row = (int)lane_index() / 8; row < rows; row += 4) {
         const uint32_t at = operand + swizzle_128((uint32_t)(row * 128 + k * 2));
         uint32_t values[4];
         ld_shared_x4(values, at);
         UNROLL
-        for (int i = 0; i < 4; i++) {
-            const int column = k + i * 2;
-            if (column < begin || column >= end) values[i] &= 0xffff0000u;
-            if (column + 1 < begin || column + 1 >= end) values[i] &= 0x0000ffffu;
-        }
+        for (int i = 0; i < 4; i++)
+            values[i] &= (kept >> i * 2 & 1) * 0xffff + (kept >> i * 2 & 2) * 0x7fff8000u;
         st_shared_x4(at, values);
     }
 }
@@ -268,17 +210,18 @@ DEVICE void trim(uint32_t operand, int rows, bool mn_fastest, int begin, int end
     }
 }
 
-/* One warp, K-grouped only: trims the blocks at the ends of groups. */
-DEVICE void trim_tiles(const dg_sm90_bf16_gemm_args_t *args) {
+/* One warp, K-grouped alone: trims the blocks at the ends of groups. Its loops are not unrolled:
+ * that takes more registers than the warp has. */
+DEVICE void trim_tiles(const args_t *args) {
     const uint32_t base = shared_base();
-    const int units = unit_count(args), step = unit_step();
     uint32_t parities = 0; /* bit s: of the phase that tail[s] is in */
     place_t p = {0, 0};
-    for (int t = first_unit(); t < units; t += step) {
-        const tile_t tile = find_tile(args, t);
-        for (int i = first_span(args, tile); i < end_span(args, tile); i++) {
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        for (int i = first_span(args, &tile); i < end_span(args, &tile); i++) {
             const span_t span = find_span(args, i);
             const int k_end = span.first + blocks_of(span) * BLOCK_K;
+            UNROLL_BY(1)
             for (int k = span.first; k < k_end; k += BLOCK_K) {
                 if (needs_trim(span, k)) {
                     const int begin = k < span.begin ? span.begin - k : 0;
@@ -296,6 +239,17 @@ DEVICE void trim_tiles(const dg_sm90_bf16_gemm_args_t *args) {
             }
         }
     }
+}
+
+/* One thread: publishes tiles, with their count of k blocks. */
+DEVICE void publish_tiles(const args_t *args) {
+    tile_place_t p = {0, 0};
+    tile_t tile;
+    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        tile.k_blocks = count_blocks(args, &tile);
+        publish_tile(&p, &tile);
+    }
+    publish_end(&p);
 }
 
 /* Descriptor of a tile at `address`, and where another 16 k lie. */
@@ -335,34 +289,22 @@ DEVICE void start_products(float (*sums)[BLOCK_N / 2], uint64_t a, uint64_t b) {
     pin_sums(sums);
 }
 
-/* Hands a stage back to every CTA that writes into it. */
-DEVICE void release(place_t p) {
-    if (CLUSTER == 1) {
-        if (lane_index() == 0) mbarrier_arrive(empty_barrier(p));
-    } else if (lane_index() < CLUSTER) {
-        mbarrier_arrive_peer(empty_barrier(p), lane_index());
-    }
-}
-
 /* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
- * d. The next tile is looked up while the last products run. */
-DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
+ * d. */
+DEVICE void multiply(const args_t *args) {
     const uint32_t base = shared_base(), warp = warp_index(), group = warp / 4;
     const uint64_t a = describe(base + group * WARP_ROWS * PART_BYTES, A_MN);
     const uint64_t b = describe(base + AT_B, B_MN);
-    const uint32_t chunk = base + AT_CHUNKS + warp * CHUNK_BYTES;
+    const uint32_t chunk = base + AT_CHUNKS + warp * DG_OUTPUT_CHUNK_BYTES;
     const int warp_row = (int)(group * 64 * WARP_ROWS + warp % 4 * 16);
-    const int units = unit_count(args), step = unit_step();
     place_t p = {0, 0}, last = p;
+    tile_place_t tile_place = {0, 0};
     float sums[WARP_ROWS][BLOCK_N / 2];
 
-    int t = first_unit();
-    if (t >= units) return;
-    tile_t tile = find_tile(args, t);
-    int k_blocks = count_blocks(args, tile);
-    while (t < units) {
-        destination_t to = find_destination(
-            &args->out, tile.slab, tile.row + warp_row, tile.row_end, tile.column, tile.group >= 0);
+    for (int k_blocks; (k_blocks = wait_tile(tile_place)) >= 0;) {
+        const tile_t tile = take_tile(tile_place);
+        tile_place = next_tile_place(tile_place);
+        destination_t to = find_destination(&args->out, &tile, warp_row);
         destination_t ahead = to;
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++) {
@@ -374,7 +316,7 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
             sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
 
         for (int k = 0; k < k_blocks; k++) {
-            mbarrier_wait(full_barrier(p), p.parity);
+            wait_full(p);
             start_products(sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16));
             if (k > 0) {
                 wgmma_wait<1>();
@@ -383,20 +325,15 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
             last = p;
             p = next_place(p);
         }
-        t += step;
-        const int done = k_blocks;
-        if (t < units) {
-            tile = find_tile(args, t);
-            k_blocks = count_blocks(args, tile);
-        }
         pin_sums(sums);
         wgmma_wait<0>();
         pin_sums(sums);
-        if (done > 0) release(last);
-        UNROLL
-        for (int j = 0; j < WARP_ROWS; j++) {
-            store_rows(&to, sums[j], chunk, BLOCK_N);
+        if (k_blocks > 0) release(last);
+        /* Not a loop: the compiler leaves one this long as it is, and indexes registers. */
+        store_rows(&to, sums[0], chunk, BLOCK_N);
+        if (WARP_ROWS == 2) {
             move_down(&to);
+            store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N);
         }
     }
 }
@@ -404,11 +341,9 @@ DEVICE void multiply(const dg_sm90_bf16_gemm_args_t *args) {
 KERNEL(THREADS) dg_sm90_bf16_gemm(KERNEL_PARAMETER dg_sm90_bf16_gemm_args_t args) {
     const uint32_t warp = warp_index();
     if (thread_index() == 0) {
-        for (uint32_t s = 0; s < STAGES; s++) {
-            mbarrier_init(full_barrier({s, 0}), 1);
-            mbarrier_init(empty_barrier({s, 0}), MATH_WARPS * CLUSTER);
-            mbarrier_init(tail_barrier({s, 0}), 1);
-        }
+        init_ring(1);
+        init_tile_ring(MATH_WARPS);
+        for (uint32_t s = 0; s < STAGES; s++) mbarrier_init(tail_barrier({s, 0}), 1);
         fence_mbarrier_init();
         tensormap_prefetch(&args.a);
         tensormap_prefetch(&args.b);
@@ -419,7 +354,8 @@ KERNEL(THREADS) dg_sm90_bf16_gemm(KERNEL_PARAMETER dg_sm90_bf16_gemm_args_t args
     if (warp >= MATH_WARPS) {
         if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
         if (warp == MATH_WARPS && lane_index() == 0) load_tiles(&args);
-        if (FAMILY == DG_BF16_K_GROUPED && warp == MATH_WARPS + 1) trim_tiles(&args);
+        if (warp == MATH_WARPS + 1 && lane_index() == 0) publish_tiles(&args);
+        if (SCHEDULE == DG_SCHEDULE_K_GROUPED && warp == MATH_WARPS + 2) trim_tiles(&args);
     } else {
         if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
         multiply(&args);

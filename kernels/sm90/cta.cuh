@@ -12,16 +12,29 @@
 #include "device/barrier.cuh"
 #include "device/warp.cuh"
 
-#define CLUSTER (SHARE == DG_SHARE_NONE ? 1 : 2)
+/* CTAs of a cluster that share the k of a tile, each with a ring of its own. */
+#ifndef SPLITS
+#    define SPLITS 1
+#endif
+/* Rows that wgmma multiplies in all warpgroups; BLOCK_N where operands are exchanged. */
+#ifndef MATH_ROWS
+#    define MATH_ROWS BLOCK_M
+#endif
+
+#define RING_CTAS (SHARE == DG_SHARE_NONE ? 1 : 2) /* that load stages together */
+#define CLUSTER (RING_CTAS * SPLITS)
 #define CLUSTER_M (SHARE == DG_SHARE_B ? 2 : 1)
 #define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
-#define WARP_ROWS (BLOCK_M / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
+#define WARP_ROWS (MATH_ROWS / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
 #define MATH_WARPS (MATH_GROUPS * 4)
 #define THREADS (MATH_GROUPS * 128 + 128)
 /* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
- * which is already the most a thread can have when there are only two. */
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+ * which is already the most a thread can have when there are only two. A kernel whose loaders need
+ * more defines both. */
+#ifndef MATH_REGISTERS
+#    define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
+#    define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+#endif
 
 /* Output chunks of sm90/store.cuh, to begin on a multiple of 1024. */
 #define OUT_BYTES (OUT_F32 ? 4 : 2)
@@ -34,4 +47,5 @@
 #define TILE_BYTES 32
 #define TILE_RING_BYTES DG_SM90_TILE_RING_BYTES
 
-static_assert(WARP_ROWS * 64 * MATH_GROUPS == BLOCK_M, "BLOCK_M is split over the warpgroups");
+static_assert(WARP_ROWS * 64 * MATH_GROUPS == MATH_ROWS, "rows are split over the warpgroups");
+static_assert(SPLITS == 1 || RING_CTAS == 1, "parts of k or shared loads, not both");

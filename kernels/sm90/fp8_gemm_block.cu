@@ -14,13 +14,10 @@
  *   A        STAGES      x [BLOCK_M x 128] e4m3, swizzled        full[s]: A, B and both scales of
  *   B        STAGES      x [BLOCK_N x 128] e4m3, swizzled                 stage s are there
  *   CHUNKS   of sm90/store.cuh                                   empty[s]: every warp of every CTA
- *   SCALE_A  2 * STAGES  x [BLOCK_M] f32                                  that reads it is done
- *   SCALE_B  2 * STAGES  x [8] f32: scales of column groups
+ *   SCALE_A  STAGES      x [BLOCK_M] f32                                  that reads it is done
+ *   SCALE_B  STAGES      x [8] f32: scales of column groups
  *   TILES    of sm90/tiles.cuh
  *   full, empty: STAGES mbarriers each
- *
- * Scale slots are twice as many as stages, slot = stage + STAGES * parity. So a stage is handed
- * back as soon as its products are done, and its scales stay readable until the block STAGES later.
  *
  * What costs time is not the promotion itself but whatever else stands between "my products are
  * done" and "my next products are issued". Therefore scales are read and multiplied, and the next
@@ -55,8 +52,8 @@
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
 #define AT_SCALE_A (AT_CHUNKS + CHUNKS_BYTES)
-#define AT_SCALE_B (AT_SCALE_A + 2 * STAGES * SCALE_A_BYTES)
-#define AT_TILES (AT_SCALE_B + 2 * STAGES * SCALE_B_BYTES)
+#define AT_SCALE_B (AT_SCALE_A + STAGES * SCALE_A_BYTES)
+#define AT_TILES (AT_SCALE_B + STAGES * SCALE_B_BYTES)
 #define AT_FULL (AT_TILES + TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define SHARED_BYTES (AT_EMPTY + STAGES * 8)
@@ -73,14 +70,11 @@ static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
 typedef dg_sm90_fp8_gemm_block_args_t args_t;
 
-DEVICE uint32_t scale_slot(place_t p) {
-    return p.stage + p.parity * STAGES;
-}
 DEVICE uint32_t scale_a_at(place_t p) {
-    return shared_base() + AT_SCALE_A + scale_slot(p) * SCALE_A_BYTES;
+    return shared_base() + AT_SCALE_A + p.stage * SCALE_A_BYTES;
 }
 DEVICE uint32_t scale_b_at(place_t p) {
-    return shared_base() + AT_SCALE_B + scale_slot(p) * SCALE_B_BYTES;
+    return shared_base() + AT_SCALE_B + p.stage * SCALE_B_BYTES;
 }
 
 /* Loads a box of 128 k x `rows` rows of an operand. A shared operand is loaded in halves, one by
@@ -109,6 +103,7 @@ DEVICE void load_tiles(const args_t *args) {
     place_t p = {0, 0};
     tile_t tile;
     for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
+        UNROLL_BY(1)
         for (int k = 0; k < tile.k_blocks; k++) {
             const uint32_t full = full_barrier(p);
             const uint32_t a = base + p.stage * A_BYTES, b = base + AT_B + p.stage * B_BYTES;
@@ -124,27 +119,28 @@ DEVICE void load_tiles(const args_t *args) {
     }
 }
 
-/* Two warps, in turn: the scales of a, stage after stage, where TMA cannot bring them, so that two
- * blocks' loads are in flight. turn: 0 or 1. */
+/* Two warps, in turn, readers of the ring of tiles: the scales of a, stage after stage, where TMA
+ * cannot bring them; two, so that the loads of two blocks are in flight. turn: 0 or 1. */
 DEVICE void load_scales_a(const args_t *args, uint32_t turn) {
     const int lane = (int)lane_index();
     uint32_t mine = turn ^ 1;
     place_t p = {0, 0};
-    tile_t tile;
-    for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
-        const float *from = args->scale_a_values + tile.slab * args->scale_a_slab_stride +
-                            tile.row * args->scale_a_m_stride;
+    for (tile_place_t at = {0, 0}; wait_tile(at) >= 0; at = next_tile_place(at)) {
+        const tile_t tile = take_tile(at);
+        const int rows = args->scale_a_values ? tile.rows - lane : 0; /* mine are below */
+        const float *block = args->scale_a_values + tile.slab * args->scale_a_slab_stride +
+                             (tile.row + lane) * args->scale_a_m_stride;
+        UNROLL_BY(1)
         for (int k = 0; k < tile.k_blocks; k++) {
             float scales[BLOCK_M / 32];
             mine ^= 1;
             if (mine == 0) {
+                const float *from = block;
                 UNROLL
                 for (int i = 0; i < BLOCK_M / 32; i++) {
-                    const int row = i * 32 + lane;
-                    scales[i] = 1.f;
-                    if (args->scale_a_values && row < tile.rows)
-                        scales[i] = ld_constant_f32(
-                            from + row * args->scale_a_m_stride + k * args->scale_a_k_stride);
+                    scales[i] = args->scale_a_values ? 0.f : 1.f;
+                    if (i * 32 < rows) scales[i] = ld_constant_f32(from);
+                    from += 32 * args->scale_a_m_stride;
                 }
                 wait_empty(p);
                 UNROLL
@@ -153,6 +149,7 @@ DEVICE void load_scales_a(const args_t *args, uint32_t turn) {
                 warp_sync();
                 if (lane == 0) mbarrier_arrive(full_barrier(p));
             }
+            block += args->scale_a_k_stride;
             p = next_place(p);
         }
     }
@@ -198,6 +195,7 @@ DEVICE void load_scales(const args_t *args) {
         if (more) fetch_scales(coming, args, &coming_tile, coming_k);
         const int count = tile.k_blocks - k < 32 ? tile.k_blocks - k : 32;
         const int my_row = ((tile.column + (int)lane * GROUP_N) >> 7) - (tile.column >> 7);
+        UNROLL_BY(1)
         for (int i = 0; i < count; i++) {
             float value = shuffle_f32(scales[0], (uint32_t)i);
             UNROLL
@@ -321,7 +319,7 @@ KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_a
     const bool scales_by_warps = !args.scale_a_by_tma;
     if (thread_index() == 0) {
         init_ring(scales_by_warps ? 3 : 2);
-        init_tile_ring(MATH_WARPS + (ADD_C && !scales_by_warps ? 1 : 0));
+        init_tile_ring(MATH_WARPS + (scales_by_warps ? 2 : ADD_C ? 1 : 0));
         fence_mbarrier_init();
         tensormap_prefetch(&args.a);
         tensormap_prefetch(&args.b);
@@ -337,7 +335,7 @@ KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_a
         if (role == 0 && lane_index() == 0) load_tiles(&args);
         if (role == 1) load_scales(&args);
         if (role >= 2 && scales_by_warps) load_scales_a(&args, role - 2);
-        if (role == 2 && ADD_C && !scales_by_warps) prefetch_c(&args.out);
+        if (ADD_C && role == 2 && !scales_by_warps) prefetch_c(&args.out);
     } else {
         if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
         multiply(&args);

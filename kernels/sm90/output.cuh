@@ -20,8 +20,7 @@
 #include "device/global.cuh"
 #include "device/matrix.cuh"
 #include "device/shared.cuh"
-
-#define CHUNK_BYTES 2048
+#include "sm90/tiles.cuh"
 
 DEVICE uint32_t spread(uint32_t row) {
     return (row & 3) << 1 | (row >> 2 & 1);
@@ -39,24 +38,22 @@ typedef struct destination {
     bool f32, wide;           /* as in dg_output_args_t */
 } destination_t;
 
-/* row, column: the first, in matrix `slab` of d; row_end: behind the last row that is the tile's;
- * add_c: whether c is to be added if there is one */
-DEVICE destination_t find_destination(
-    const dg_output_args_t *out, int slab, int row, int row_end, int column, bool add_c) {
+/* row: the first of these rows, inside the tile. Rows of no group become zero, c or not. */
+DEVICE destination_t find_destination(const dg_output_args_t *out, const tile_t *tile, int row) {
     const int64_t size = out->f32 ? 4 : 2;
     destination_t to;
-    to.d = out->d_list ? (uint8_t *)ld_global_u64(out->d_list + slab)
-                       : (uint8_t *)out->d + slab * out->d_stride * size;
-    to.c =
-        out->c_list ? (const uint8_t *)ld_global_u64(out->c_list + slab) : (const uint8_t *)out->c;
-    if (!out->c_list && to.c) to.c += slab * out->c_stride * size;
-    if (!add_c) to.c = 0;
+    to.d = (uint8_t *)out->d + tile->slab * out->d_stride * size;
+    to.c = (const uint8_t *)out->c;
+    if (to.c) to.c += tile->slab * out->c_stride * size;
+    if (out->d_list) to.d = (uint8_t *)ld_global_u64(out->d_list + tile->slab);
+    if (out->c_list) to.c = (const uint8_t *)ld_global_u64(out->c_list + tile->slab);
+    if (tile->group < 0) to.c = 0;
     to.d_pitch = out->d_pitch * size;
     to.c_pitch = out->c_pitch * size;
-    to.d += row * to.d_pitch + column * size;
-    if (to.c) to.c += row * to.c_pitch + column * size;
-    to.rows = row_end - row;
-    to.columns = out->n - column;
+    to.d += (tile->row + row) * to.d_pitch + tile->column * size;
+    if (to.c) to.c += (tile->row + row) * to.c_pitch + tile->column * size;
+    to.rows = tile->rows - row;
+    to.columns = tile->columns;
     to.f32 = out->f32 != 0;
     to.wide = out->wide != 0;
     return to;

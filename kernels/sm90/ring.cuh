@@ -37,7 +37,7 @@ DEVICE uint32_t empty_barrier(place_t p) {
 DEVICE void init_ring(uint32_t producers) {
     for (uint32_t s = 0; s < STAGES; s++) {
         mbarrier_init(full_barrier({s, 0}), producers);
-        mbarrier_init(empty_barrier({s, 0}), MATH_WARPS * CLUSTER);
+        mbarrier_init(empty_barrier({s, 0}), MATH_WARPS * RING_CTAS);
     }
 }
 
@@ -56,9 +56,9 @@ DEVICE uint32_t test_full(place_t p) {
  * they read of it; warp_sync makes that formal. */
 DEVICE void release(place_t p) {
     warp_sync();
-    if (CLUSTER == 1) {
+    if (RING_CTAS == 1) {
         if (lane_index() == 0) mbarrier_arrive(empty_barrier(p));
-    } else if (lane_index() < CLUSTER) {
+    } else if (lane_index() < RING_CTAS) {
         mbarrier_arrive_peer(empty_barrier(p), lane_index());
     }
 }

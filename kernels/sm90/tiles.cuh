@@ -3,8 +3,9 @@
  * Which tile comes next: the schedule of a Hopper GEMM. Included by its kernels, which define
  * SCHEDULE (DG_SCHEDULE_*, args/sm90.h) and AT_TILES, TILE_RING_BYTES of shared memory.
  *
- * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]. Group lists
- * are written by kernels in front of this one, so begin_walk comes after dependency_wait.
+ * K-grouped: a loader reads where a tile's tokens begin in tiles->segments[tile.group]; a tile that
+ * is the sum over the groups has the k blocks of all, in their order. Group lists are written by
+ * kernels in front of this one, so begin_walk comes after dependency_wait.
  *
  * Warps that load find tiles by themselves: a walk over units, the same in both CTAs of a cluster,
  * so that a pair never spans two groups and every role counts the same k blocks. One of them, one
@@ -28,20 +29,30 @@ typedef struct tile {
     int row, column;   /* first of d */
     int rows, columns; /* how many the tile may write; nothing if one of them is not positive */
     int group;         /* matrix of b; negative: none, the tile becomes zero and k_blocks is 0 */
-    int k_blocks; /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
-    int slab;     /* matrix of d, and of a if it has several */
+    int k_blocks;    /* blocks of 128 k; may be 0 in grouped schedules, negative behind the last */
+    int slab;        /* matrix of d, and of a if it has several */
+    int first_block; /* of k: not 0 where the CTAs of a cluster share it (SPLITS) */
 } tile_t;
 
 typedef struct walk {
     int unit, units; /* a unit is what a cluster works on at a time */
+    int k_blocks;    /* K-grouped sum: of all groups */
 } walk_t;
+
+/* K-grouped: what group `group` has. */
+DEVICE int count_k_blocks(const dg_sm90_tiles_t *tiles, int group) {
+    return (int)((ld_global_u64(&tiles->segments[group].token_count) + 127) / 128);
+}
 
 DEVICE walk_t begin_walk(const dg_sm90_tiles_t *tiles) {
     int units = tiles->tiles_m * tiles->tiles_n;
     if (SCHEDULE == DG_SCHEDULE_M_GROUPED)
         units = (int)ld_global_u64(&tiles->row_tiles->count) * tiles->tiles_n;
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) units *= tiles->group_count;
-    return {(int)block_index() / CLUSTER, units};
+    int k_blocks = 0;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) units *= tiles->group_count;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && tiles->sum)
+        for (int g = 0; g < tiles->group_count; g++) k_blocks += count_k_blocks(tiles, g);
+    return {(int)block_index() / CLUSTER, units, k_blocks};
 }
 
 /* Unit `unit` of a raster of tiles_m x tiles_n: bands of `band` tiles in m, m fastest inside a band,
@@ -61,7 +72,7 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
     const int per_group = tiles->tiles_m * tiles->tiles_n;
     int m, n, unit = walk->unit, tiles_m = tiles->tiles_m;
     *tile = {};
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) {
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && !tiles->sum) {
         tile->group = tile->slab = unit / per_group;
         unit -= tile->group * per_group;
     }
@@ -83,9 +94,11 @@ DEVICE bool next_tile(const dg_sm90_tiles_t *tiles, walk_t *walk, tile_t *tile) 
         else if (tiles->slabs)
             tile->slab = tile->group;
     }
-    if (SCHEDULE == DG_SCHEDULE_K_GROUPED) {
-        const int64_t *tokens = &tiles->segments[tile->group].token_count;
-        tile->k_blocks = (int)((ld_global_u64(tokens) + 127) / 128);
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED)
+        tile->k_blocks = tiles->sum ? walk->k_blocks : count_k_blocks(tiles, tile->group);
+    if (SPLITS > 1) {
+        tile->first_block = tile->k_blocks * rank / SPLITS;
+        tile->k_blocks = tile->k_blocks * (rank + 1) / SPLITS - tile->first_block;
     }
     walk->unit += (int)block_count() / CLUSTER;
     return true;
@@ -123,7 +136,7 @@ DEVICE void publish_tile(tile_place_t *p, const tile_t *tile) {
     const uint32_t at = tile_at(*p);
     const uint32_t words[8] = {(uint32_t)tile->row, (uint32_t)tile->column, (uint32_t)tile->rows,
         (uint32_t)tile->columns, (uint32_t)tile->group, (uint32_t)tile->k_blocks,
-        (uint32_t)tile->slab, 0};
+        (uint32_t)tile->slab, (uint32_t)tile->first_block};
     mbarrier_wait(tile_empty_barrier(*p), p->parity ^ 1);
     st_shared_x4(at, words);
     st_shared_x4(at + 16, words + 4);
@@ -154,5 +167,5 @@ DEVICE tile_t take_tile(tile_place_t p) {
     warp_sync();
     if (lane_index() == 0) mbarrier_arrive(tile_empty_barrier(p));
     return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)words[4],
-        (int)words[5], (int)words[6]};
+        (int)words[5], (int)words[6], (int)words[7]};
 }

@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "api/gpu.h"
+#include "api/products.h"
 #include "base/error.h"
 #include "cpu/gemm.h"
 #include "model/arguments.h"
@@ -19,7 +20,7 @@ static dg_status_t check_operands(const dg_gemm_args_t *args, dg_gemm_problem_t 
         &args->a, &rule_a, &problem->a, &args->b, &rule_b, &problem->b, &problem->k);
 }
 
-static dg_status_t check(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
+dg_status_t dg_check_gemm(const dg_gemm_args_t *args, dg_gemm_problem_t *problem) {
     const dg_input_t inputs[] = {
         {&args->a.data, "a", ".data"}, {&args->a.scale, "a", ".scale"},
         {&args->b.data, "b", ".data"}, {&args->b.scale, "b", ".scale"},
@@ -39,7 +40,7 @@ static dg_status_t run(dg_call_t *call, const dg_gemm_args_t *args, const dg_lau
     dg_gemm_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check(args, &problem));
+    DG_TRY(dg_check_gemm(args, &problem));
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
     if (args->d.device.type == DG_DEVICE_CUDA) {
         const dg_gpu_product_t product = {.gemm = &problem, .ordinal = args->d.device.id};
@@ -60,7 +61,7 @@ static dg_status_t query(const dg_call_t *call, const dg_gemm_args_t *args, size
     dg_gemm_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
-    DG_TRY(check(args, &problem));
+    DG_TRY(dg_check_gemm(args, &problem));
     *bytes = 0;
     if (args->d.device.type != DG_DEVICE_CUDA || problem.m == 0 || problem.n == 0)
         return DG_STATUS_OK;

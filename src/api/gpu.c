@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * See gpu.h. What a call costs when everything is warm is the sum of this file's steps: the work is
- * a struct filled from the problem, the plan arithmetic over the catalogue, a kernel one look-up.
+ * a struct filled from the problem, the plan one look-up, a kernel another.
  */
 #include "api/gpu.h"
 
@@ -10,25 +10,29 @@
 #include "base/error.h"
 #include "cuda/run.h"
 #include "jit/jit.h"
+#include "plan/plan_cache.h"
 
-static void describe_work(const dg_gpu_product_t *product, dg_work_t *work) {
+void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work) {
     if (product->gemm != NULL) dg_gemm_work(product->gemm, work);
     if (product->m_grouped != NULL) dg_m_grouped_gemm_work(product->m_grouped, work);
     if (product->k_grouped != NULL) dg_k_grouped_gemm_work(product->k_grouped, work);
-    if (product->m_grouped != NULL) work->expected_m = product->expected_m;
 }
 
-static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *product,
-    dg_cuda_device_t *device, dg_work_t *work, dg_plan_t *plan) {
-    const dg_plan_options_t options = {
+dg_plan_options_t dg_call_plan_options(const dg_call_t *call) {
+    return (dg_plan_options_t){
         .num_sms = call->options.num_sms,
         .block_m_multiple = call->options.block_m_multiple,
         .block_n_multiple = call->options.block_n_multiple,
         .batch_invariant = call->options.batch_invariant == DG_ON,
         .pdl = call->options.pdl == DG_ON,
     };
-    describe_work(product, work);
-    return dg_make_plan(work, dg_cuda_machine(device), &options, plan);
+}
+
+static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *product,
+    dg_cuda_device_t *device, dg_work_t *work, dg_plan_t *plan) {
+    const dg_plan_options_t options = dg_call_plan_options(call);
+    dg_product_work(product, work);
+    return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
 /* Loaded or embedded kernels are had at once; one that must be compiled is, unless the stream is

@@ -7,16 +7,19 @@
 #define DG_API_GPU_H
 
 #include "api/context.h"
-#include "model/problem.h"
+#include "plan/plan.h"
 
 /* A checked call. One of the three problems; the others NULL. */
 typedef struct dg_gpu_product_t {
     const dg_gemm_problem_t *gemm;
     const dg_m_grouped_problem_t *m_grouped;
     const dg_k_grouped_problem_t *k_grouped;
-    int32_t ordinal;    /* of the device that holds the tensors */
-    int32_t expected_m; /* M-grouped: the caller's hint, 0 for none */
+    int32_t ordinal; /* of the device that holds the tensors */
 } dg_gpu_product_t;
+
+/* What the planner is told of a product, and of the settings of a call. */
+void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work);
+dg_plan_options_t dg_call_plan_options(const dg_call_t *call);
 
 /* Launches the product on launch->stream. The workspace of `launch` is checked against the plan's
  * need; no memory is allocated, and once the kernels are loaded nothing is locked or formatted. */

@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "api/gpu.h"
+#include "api/products.h"
 #include "base/error.h"
 #include "cpu/k_grouped.h"
 #include "deep_gemm/grouped.h"
@@ -108,8 +109,8 @@ static dg_status_t check_apart(const dg_k_grouped_gemm_args_t *args,
                                             : dg_check_apart(&args->d, "d", inputs, count);
 }
 
-static dg_status_t check(const dg_k_grouped_gemm_args_t *args, const dg_context_options_t *options,
-    dg_k_grouped_problem_t *problem) {
+dg_status_t dg_check_k_grouped_gemm(const dg_k_grouped_gemm_args_t *args,
+    const dg_context_options_t *options, dg_k_grouped_problem_t *problem) {
     const dg_input_t inputs[INPUT_COUNT] = {
         {&args->a.data, "a", ".data"}, {&args->a.scale, "a", ".scale"},
         {&args->a.rows, "a", ".rows"}, {&args->b.data, "b", ".data"},
@@ -130,7 +131,7 @@ static dg_status_t run(
     dg_k_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_k_grouped_gemm_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check(args, &call->options, &problem));
+    DG_TRY(dg_check_k_grouped_gemm(args, &call->options, &problem));
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
     if (args->d.device.type == DG_DEVICE_CUDA) {
         const dg_gpu_product_t product = {.k_grouped = &problem, .ordinal = args->d.device.id};
@@ -153,7 +154,7 @@ static dg_status_t query(
     dg_k_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_k_grouped_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
-    DG_TRY(check(args, &call->options, &problem));
+    DG_TRY(dg_check_k_grouped_gemm(args, &call->options, &problem));
     *bytes = 0;
     if (args->d.device.type != DG_DEVICE_CUDA || problem.m == 0 || problem.n == 0)
         return DG_STATUS_OK;

@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "api/gpu.h"
+#include "api/products.h"
 #include "base/error.h"
 #include "cpu/m_grouped.h"
 #include "deep_gemm/grouped.h"
@@ -70,8 +71,8 @@ static dg_status_t check_operands(
         &args->a, &rule_a, &problem->a, &args->b, &rule_b, &problem->b, &problem->k);
 }
 
-static dg_status_t check(const dg_m_grouped_gemm_args_t *args, const dg_context_options_t *options,
-    dg_m_grouped_problem_t *problem) {
+dg_status_t dg_check_m_grouped_gemm(const dg_m_grouped_gemm_args_t *args,
+    const dg_context_options_t *options, dg_m_grouped_problem_t *problem) {
     const dg_input_t inputs[] = {
         {&args->a.data, "a", ".data"}, {&args->a.scale, "a", ".scale"},
         {&args->b.data, "b", ".data"}, {&args->b.scale, "b", ".scale"},
@@ -89,8 +90,7 @@ static dg_status_t check(const dg_m_grouped_gemm_args_t *args, const dg_context_
 
 static dg_gpu_product_t gpu_product(
     const dg_m_grouped_gemm_args_t *args, const dg_m_grouped_problem_t *problem) {
-    return (dg_gpu_product_t){
-        .m_grouped = problem, .ordinal = args->d.device.id, .expected_m = args->expected_m};
+    return (dg_gpu_product_t){.m_grouped = problem, .ordinal = args->d.device.id};
 }
 
 static dg_status_t run(
@@ -98,7 +98,7 @@ static dg_status_t run(
     dg_m_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_m_grouped_gemm_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check(args, &call->options, &problem));
+    DG_TRY(dg_check_m_grouped_gemm(args, &call->options, &problem));
     if (problem.rows == 0 || problem.n == 0) return DG_STATUS_OK;
     if (args->d.device.type == DG_DEVICE_CUDA) {
         const dg_gpu_product_t product = gpu_product(args, &problem);
@@ -121,7 +121,7 @@ static dg_status_t query(
     dg_m_grouped_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_m_grouped_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
-    DG_TRY(check(args, &call->options, &problem));
+    DG_TRY(dg_check_m_grouped_gemm(args, &call->options, &problem));
     *bytes = 0;
     if (args->d.device.type != DG_DEVICE_CUDA || problem.rows == 0 || problem.n == 0)
         return DG_STATUS_OK;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "cuda/device_state.h"
+#include "plan/machine.h"
 
 enum { MAX_DEVICES = 128 };
 
@@ -24,29 +25,21 @@ static dg_status_t read_attribute(
     return DG_STATUS_OK;
 }
 
-/* A GPU that the planner's table does not list: its speed from its clocks. 0.8: what long kernels
- * keep of the boost clock, and copies of the pins' rate, on the GPUs that were measured. */
-static dg_status_t estimate_machine(const dg_cuda_device_t *device, dg_machine_t *machine) {
-    int32_t clock_khz, memory_khz, bus_bits;
-    DG_TRY(read_attribute(device, DG_CU_DEVICE_CLOCK_KHZ, &clock_khz));
-    DG_TRY(read_attribute(device, DG_CU_DEVICE_MEMORY_CLOCK_KHZ, &memory_khz));
-    DG_TRY(read_attribute(device, DG_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits));
-    machine->name = device->name;
-    machine->clock_mhz = 0.8F * (float)clock_khz / 1000.0F;
-    machine->memory_bytes_per_us =
-        0.8F * 2.0F * (float)memory_khz * (float)bus_bits / 8.0F / 1000.0F;
-    machine->launch_us = 3.0F;
-    return DG_STATUS_OK;
-}
-
-/* Counts come from the driver always: a slice of a GPU (MIG) has its name and fewer SMs. */
+/* Speeds come from the planner's table: the row of this GPU, else of the one that is most like it.
+ * What can be counted comes from the driver: a slice of a GPU (MIG) has its name and fewer SMs. */
 static dg_status_t describe_machine(dg_cuda_device_t *device) {
     dg_machine_t *machine = &device->machine;
-    DG_TRY(estimate_machine(device, machine));
-    DG_TRY(read_attribute(device, DG_CU_DEVICE_SMS, &machine->sms));
-    DG_TRY(read_attribute(device, DG_CU_DEVICE_SHARED_BYTES, &machine->shared_bytes));
-    machine->architecture = 10 * device->major + device->minor;
-    machine->clusters_of_2 = device->major >= 9 ? machine->sms / 2 : 0;
+    const int32_t architecture = 10 * device->major + device->minor;
+    int32_t sms, shared_bytes;
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_SMS, &sms));
+    DG_TRY(read_attribute(device, DG_CU_DEVICE_SHARED_BYTES, &shared_bytes));
+    const dg_machine_t *row = dg_match_machine(device->name, architecture, sms);
+    if (row != NULL) *machine = *row; /* NULL: too old for every kernel */
+    if (row == NULL || row != dg_find_machine(device->name)) machine->name = device->name;
+    if (machine->clusters_of_2 != 0 && machine->sms != sms) machine->clusters_of_2 = sms / 2;
+    machine->architecture = architecture;
+    machine->sms = sms;
+    machine->shared_bytes = shared_bytes;
     return DG_STATUS_OK;
 }
 

@@ -45,10 +45,7 @@ enum { /* results that the library tells apart; the driver itself has names for 
 };
 
 enum { /* CUdevice_attribute */
-    DG_CU_DEVICE_CLOCK_KHZ = 13,
     DG_CU_DEVICE_SMS = 16,
-    DG_CU_DEVICE_MEMORY_CLOCK_KHZ = 36,
-    DG_CU_DEVICE_MEMORY_BUS_BITS = 37,
     DG_CU_DEVICE_MAJOR = 75,
     DG_CU_DEVICE_MINOR = 76,
     DG_CU_DEVICE_SHARED_BYTES = 97 /* of one CTA, when it opts in */

@@ -9,6 +9,9 @@
 
 static dg_cuda_run_fn *const launchers[DG_KERNEL_COUNT] = {
     [DG_KERNEL_ANY_GEMM] = dg_cuda_run_any_gemm,
+    [DG_KERNEL_SM90_FP8_GEMM_BLOCK] = dg_cuda_run_sm90_fp8_gemm_block,
+    [DG_KERNEL_SM90_FP8_GEMM_SWAP] = dg_cuda_run_sm90_fp8_gemm_swap,
+    [DG_KERNEL_SM90_FP8_GEMM_VECTOR] = dg_cuda_run_sm90_fp8_gemm_vector,
     [DG_KERNEL_SM90_BF16_GEMM] = dg_cuda_run_sm90_bf16_gemm,
 };
 

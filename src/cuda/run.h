@@ -28,6 +28,7 @@ dg_status_t dg_cuda_run(const dg_cuda_run_t *run);
 typedef dg_status_t dg_cuda_run_fn(const dg_cuda_run_t *run);
 dg_cuda_run_fn dg_cuda_run_any_gemm;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_block;
+dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_swap;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_vector;
 dg_cuda_run_fn dg_cuda_run_sm90_bf16_gemm;
 

@@ -33,8 +33,7 @@ static dg_status_t encode_operand(const operand_t *o, dg_tensor_map_t *map) {
     return dg_cuda_encode_map(&shape, map);
 }
 
-static dg_output_args_t describe_output(
-    const dg_output_t *out, int64_t m, int64_t n, const dg_work_t *work) {
+static dg_output_args_t describe_output(const dg_output_t *out, const dg_work_t *work) {
     const bool aligned = work->d_alignment >= 16 && (!work->accumulates || work->c_alignment >= 16);
     return (dg_output_args_t){.d = out->d,
         .c = out->c,
@@ -42,10 +41,8 @@ static dg_output_args_t describe_output(
         .c_pitch = out->c_row_stride,
         .d_stride = out->group_stride,
         .c_stride = out->c_group_stride,
-        .m = (int32_t)m,
-        .n = (int32_t)n,
         .f32 = out->dtype == DG_DTYPE_F32,
-        .wide = aligned && n % 8 == 0};
+        .wide = aligned && work->n % 8 == 0};
 }
 
 /* What the families differ in. */
@@ -63,15 +60,15 @@ static void describe_problem(const dg_cuda_run_t *run, operand_t *a, operand_t *
         a->side = &rows->a;
         b->side = &rows->b;
         *out = &rows->out;
-        args->masked = rows->groups.form == DG_GROUPS_MASKED;
-        if (args->masked) a->matrices = rows->group_count;
+        args->tiles.slabs = rows->groups.form == DG_GROUPS_MASKED;
+        if (args->tiles.slabs) a->matrices = rows->group_count;
         b->matrices = rows->group_count;
     } else {
         a->side = &tokens->a.side;
         b->side = &tokens->b.side;
         *out = &tokens->out;
-        args->groups = (int32_t)tokens->group_count;
-        args->sum = tokens->sum;
+        args->tiles.group_count = tokens->sum ? 1 : (int32_t)tokens->group_count;
+        args->sum_groups = tokens->sum ? (int32_t)tokens->group_count : 0;
     }
 }
 
@@ -83,9 +80,11 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm(const dg_cuda_run_t *run) {
     const int32_t cluster_m = f.share == DG_SHARE_B ? 2 : 1;
     const int32_t cluster_n = f.share == DG_SHARE_A ? 2 : 1;
     dg_sm90_bf16_gemm_args_t args = {.k = (int32_t)work->k,
-        .tiles_m = (int32_t)dg_ceil_div(work->m, f.block_m * cluster_m),
-        .tiles_n = (int32_t)dg_ceil_div(work->n, f.block_n * cluster_n),
-        .band = plan->band};
+        .tiles = {.m = (int32_t)work->m,
+            .n = (int32_t)work->n,
+            .tiles_m = (int32_t)dg_ceil_div(work->m, f.block_m * cluster_m),
+            .tiles_n = (int32_t)dg_ceil_div(work->n, f.block_n * cluster_n),
+            .band = plan->band}};
     operand_t a = {.name = "a",
         .mn = work->m,
         .k = work->k,
@@ -99,12 +98,12 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm(const dg_cuda_run_t *run) {
     const dg_output_t *out;
     dg_group_lists_t lists;
     describe_problem(run, &a, &b, &out, &args);
-    args.out = describe_output(out, work->m, work->n, work);
+    args.out = describe_output(out, work);
     DG_TRY(encode_operand(&a, &args.a));
     DG_TRY(encode_operand(&b, &args.b));
     DG_TRY(dg_cuda_run_group_stages(run, f.block_m, &lists));
-    args.group_tiles = lists.tiles;
-    args.segments = lists.segments;
+    args.tiles.row_tiles = lists.tiles;
+    args.tiles.segments = lists.segments;
     args.out.d_list = lists.d_list;
     args.out.c_list = lists.c_list;
     const dg_cuda_launch_t launch = {.function = run->functions[plan->stage_count - 1],

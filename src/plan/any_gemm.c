@@ -1,119 +1,137 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planning of kernels/any/gemm.cu, which can do all work on any GPU: dg_make_plan() takes it where no
- * faster kernel offers itself. Two sizes of tile; the smaller one fills the GPU with little work.
+ * Planning of kernels/any/gemm.cu, which does all work on any GPU: what no faster kernel offers
+ * itself for. Two sizes of tile; the smaller one fills the GPU where there is little work. Called by
+ * plan.c.
  */
 #include "kernels/args/any_gemm.h"
 
 #include <string.h>
 
 #include "base/integer.h"
+#include "plan/cost.h"
 #include "plan/group_stages.h"
 
-/* One size of tile. us: of a slab of 64 k in one CTA, with all CTAs at work. */
+#define MOST_TILES INT64_C(0x1000000000000) /* enough for a prediction */
+#define BAND_ROWS 1024                      /* of d, in a band of the raster */
+
+/* A size of tile, and how many of its CTAs share an SM. Estimates, not yet measured: a slab of 64 k
+ * takes the tensor cores of an SM, fed by mma.sync, 1024 clocks for the large tile; loading,
+ * converting and promoting do not all hide behind that. */
 typedef struct dg_any_tile_t {
-    int32_t block, ctas_per_sm;
-    float us;
+    int32_t ctas_per_sm;
+    float slab_clocks;
+    dg_tile_cost_t cost; /* block_clocks follow from slab_clocks */
 } dg_any_tile_t;
 
-static const dg_any_tile_t tiles[] = {{128, 1, 1.2f}, {64, 2, 0.8f}};
+static const dg_any_tile_t tiles[] = {
+    {1, 2000, {128, 128, 0, 5000}},
+    {2, 1100, {64, 64, 0, 3000}},
+};
+enum { TILE_COUNT = sizeof tiles / sizeof *tiles };
 
-/* Row tiles that a usual call of this work has; a group ends in a tile that is half full. */
+static bool has_stack(const dg_work_t *work) {
+    return work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
+}
+
+/* Row tiles that a usual call has: a group's last one is half full. */
 static double usual_row_tiles(const dg_work_t *work, int32_t block) {
-    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return (double)dg_ceil_div(work->m, block);
     const double groups = work->group_count;
-    if (work->group_form != DG_GROUPS_MASKED) return (double)work->m / block + groups / 2;
-    const int64_t rows = work->expected_m > 0 ? work->expected_m : work->m;
+    if (work->family != DG_FAMILY_M_GROUPED_GEMM) return (double)dg_ceil_div(work->m, block);
+    if (work->group_form != DG_GROUPS_MASKED) return (double)(work->m / block) + (groups + 1) / 2;
+    const int64_t rows =
+        work->expected_m > 0 && work->expected_m < work->m ? work->expected_m : work->m;
     return groups * (double)dg_ceil_div(rows, block);
 }
 
-/* Tiles times the slabs of each, and tiles, of all CTAs together. */
-static double usual_slabs(const dg_work_t *work, int32_t block, double *tiles_in_all) {
-    const double columns = (double)dg_ceil_div(work->n, block);
-    const double per_matrix = usual_row_tiles(work, block) * columns;
-    const double slabs = (double)dg_ceil_div(work->k, DG_ANY_GEMM_SLAB);
-    const bool k_grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
-    const bool split = k_grouped && work->k_output != DG_K_OUTPUT_SUM;
-    *tiles_in_all = split ? per_matrix * work->group_count : per_matrix;
-    /* the groups of a K-grouped product share k; each ends in a slab that is half full */
-    return k_grouped ? per_matrix * (slabs + work->group_count / 2.0) : per_matrix * slabs;
+static int64_t usual_tiles(const dg_work_t *work, int32_t block) {
+    const double count = usual_row_tiles(work, block) * (double)dg_ceil_div(work->n, block) *
+                         (has_stack(work) ? work->group_count : 1);
+    return count < 1 ? 1 : count < (double)MOST_TILES ? (int64_t)count : MOST_TILES;
 }
 
-static float predict(
-    const dg_work_t *work, const dg_machine_t *machine, uint32_t sms, const dg_any_tile_t *tile) {
-    double count;
-    const double slabs = usual_slabs(work, tile->block, &count);
-    const double at_once = (double)sms * tile->ctas_per_sm;
-    const double rounds = count / at_once;
-    const double whole_rounds = rounds <= 1 ? 1 : (double)(int64_t)(rounds + 0.999);
-    const double slabs_a_tile = count > 0 ? slabs / count : 0;
-    /* beginning and storing a tile takes about as long as four slabs */
-    return machine->launch_us + (float)(whole_rounds * (slabs_a_tile + 4) * (double)tile->us);
+/* Slabs of one tile: groups share k, and a group's last slab is half full. */
+static int64_t usual_slabs(const dg_work_t *work) {
+    const int64_t slabs = dg_ceil_div(work->k, DG_ANY_GEMM_SLAB), groups = work->group_count;
+    if (work->family != DG_FAMILY_K_GROUPED_GEMM) return slabs;
+    return has_stack(work) ? slabs / (groups > 0 ? groups : 1) + 1 : slabs + groups / 2;
 }
 
-static uint32_t choose_grid(const dg_work_t *work, uint32_t sms, const dg_any_tile_t *tile) {
-    const int64_t at_once = (int64_t)sms * tile->ctas_per_sm;
-    const int64_t columns = dg_ceil_div(work->n, tile->block);
-    int64_t rows = dg_ceil_div(work->m, tile->block);
-    if (work->family == DG_FAMILY_M_GROUPED_GEMM) rows = dg_group_tile_bound(work, tile->block);
-    const bool split =
-        work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
-    const int64_t matrices = split ? work->group_count : 1;
-    if (rows >= at_once || columns >= at_once || matrices >= at_once) return (uint32_t)at_once;
-    const int64_t count = rows * columns * matrices;
-    return (uint32_t)(count < 1 ? 1 : count < at_once ? count : at_once);
+static int32_t count_ctas(
+    const dg_machine_t *machine, const dg_plan_options_t *options, const dg_any_tile_t *tile) {
+    return dg_usable_ctas(machine, options, 1) * tile->ctas_per_sm;
+}
+
+static float predict(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, const dg_any_tile_t *tile, int32_t launches) {
+    dg_tile_cost_t cost = tile->cost;
+    cost.block_clocks = tile->slab_clocks;
+    const dg_launch_cost_t launch = {
+        .tiles = usual_tiles(work, cost.block_m),
+        .k_blocks = usual_slabs(work),
+        .ctas = count_ctas(machine, options, tile),
+        .cluster = 1,
+        .bytes = dg_work_bytes(work),
+        .launches = launches,
+    };
+    return dg_predict_us(machine, &cost, &launch);
 }
 
 static dg_specialisation_t specialise(const dg_work_t *work, const dg_any_tile_t *tile) {
     return (dg_specialisation_t){.kernel = DG_KERNEL_ANY_GEMM,
-        .values = {tile->block, tile->block, work->a.dtype == DG_DTYPE_BF16}};
+        .values = {tile->cost.block_m, tile->cost.block_n, work->a.dtype == DG_DTYPE_BF16}};
 }
 
-/* Whether the options leave this tile. */
-static bool is_allowed(
-    const dg_work_t *work, const dg_plan_options_t *options, const dg_any_tile_t *tile) {
-    const dg_specialisation_t one = specialise(work, tile);
-    if (options->only != NULL) return memcmp(options->only, &one, sizeof one) == 0;
-    return (options->block_m_multiple <= 1 || tile->block % options->block_m_multiple == 0) &&
-           (options->block_n_multiple <= 1 || tile->block % options->block_n_multiple == 0);
-}
-
-/* The fastest tile that the options leave; where they leave none, a call must still be computed. */
-static const dg_any_tile_t *choose_tile(const dg_work_t *work, const dg_machine_t *machine,
-    const dg_plan_options_t *options, uint32_t sms) {
+/* The tile that suits best, of those the options allow; where they allow none, of all, since every
+ * work has to be done by somebody. NULL if the options name another candidate. */
+static const dg_any_tile_t *choose_tile(
+    const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options) {
     const dg_any_tile_t *best = NULL;
     float best_us = 0;
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-        const float us = predict(work, machine, sms, &tiles[i]);
-        if (!is_allowed(work, options, &tiles[i]) || (best != NULL && us >= best_us)) continue;
+    bool any_allowed = false;
+    for (int i = 0; i < TILE_COUNT; i++)
+        any_allowed |= dg_tile_allowed(options, tiles[i].cost.block_m, tiles[i].cost.block_n);
+    for (int i = 0; i < TILE_COUNT; i++) {
+        const dg_specialisation_t one = specialise(work, &tiles[i]);
+        const float us = predict(work, machine, options, &tiles[i], 1);
+        if (any_allowed && !dg_tile_allowed(options, tiles[i].cost.block_m, tiles[i].cost.block_n))
+            continue;
+        if (options->only != NULL && memcmp(options->only, &one, sizeof one) != 0) continue;
+        if (best != NULL && us >= best_us) continue;
         best = &tiles[i];
         best_us = us;
     }
-    return best == NULL && options->only == NULL ? &tiles[0] : best;
+    return best;
+}
+
+/* Tiles that there can be at the most; a grid that is larger than that has idle CTAs. */
+static int64_t most_tiles(const dg_work_t *work, int32_t block) {
+    const bool listed = work->family == DG_FAMILY_M_GROUPED_GEMM;
+    const int64_t rows = listed ? dg_group_tile_bound(work, block) : dg_ceil_div(work->m, block);
+    const double count = (double)rows * (double)dg_ceil_div(work->n, block) *
+                         (has_stack(work) ? work->group_count : 1);
+    return count < 1 ? 1 : count < (double)MOST_TILES ? (int64_t)count : MOST_TILES;
 }
 
 bool dg_plan_any_gemm(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
-    const int32_t sms =
-        options->num_sms > 0 && options->num_sms < machine->sms ? options->num_sms : machine->sms;
-    const dg_any_tile_t *tile = choose_tile(work, machine, options, (uint32_t)sms);
-    if (tile == NULL) {
-        plan->refusal = "not the candidate asked for";
-        return false;
-    }
+    const dg_any_tile_t *tile = choose_tile(work, machine, options);
+    if (tile == NULL) return dg_refuse_work(plan, "another candidate is asked for");
+    const int32_t block_m = tile->cost.block_m, block_n = tile->cost.block_n;
     *plan = (dg_plan_t){.kernel = DG_KERNEL_ANY_GEMM};
-    dg_plan_group_stages(work, tile->block, plan);
-    plan->us =
-        predict(work, machine, (uint32_t)sms, tile) + machine->launch_us * (float)plan->stage_count;
+    dg_plan_group_stages(work, block_m, plan);
+    plan->us = predict(work, machine, options, tile, plan->stage_count + 1);
     plan->stage[plan->stage_count++] = (dg_plan_stage_t){
         .specialisation = specialise(work, tile),
-        .grid = choose_grid(work, (uint32_t)sms, tile),
-        .threads = (uint32_t)DG_ANY_GEMM_THREADS(tile->block),
+        .grid =
+            dg_persistent_grid(most_tiles(work, block_m), count_ctas(machine, options, tile), 1),
+        .threads = (uint32_t)DG_ANY_GEMM_THREADS(block_m),
         .cluster = 1,
-        .shared_bytes = (uint32_t)DG_ANY_GEMM_SHARED_BYTES(tile->block, tile->block),
+        .shared_bytes = (uint32_t)DG_ANY_GEMM_SHARED_BYTES(block_m, block_n),
     };
-    plan->block_m = plan->block_n = tile->block;
+    plan->block_m = block_m;
+    plan->block_n = block_n;
     plan->splits = 1;
-    plan->band = 1024 / tile->block;
+    plan->band = BAND_ROWS / block_m;
     return true;
 }

@@ -16,6 +16,9 @@
 /* A second kernel of the same stream: the launch is hidden, the drain is not. */
 #define NEXT_LAUNCH_US 2.5f
 
+/* Memory and products overlap, but not wholly. Without this, tiles would tie wherever memory decides. */
+#define OVERLAP_LOSS .05f
+
 /* At full load a cluster of two that loads an operand once runs at a 4% higher clock; next to none
  * where the tensor cores work half the time. */
 #define UNSHARED_CLOCK_LOSS .04f
@@ -43,8 +46,10 @@ float dg_predict_us(
     if (launch->cluster == 1) mhz *= 1 - UNSHARED_CLOCK_LOSS * share * share;
     const float compute = clocks / mhz;
     const float memory = (float)launch->bytes / machine->memory_bytes_per_us + LAUNCH_CLOCKS / idle;
+    const float larger = compute > memory ? compute : memory;
+    const float smaller = compute > memory ? memory : compute;
     return machine->launch_us + LAUNCH_US + (float)(launch->launches - 1) * NEXT_LAUNCH_US +
-           (compute > memory ? compute : memory);
+           larger + OVERLAP_LOSS * smaller;
 }
 
 float dg_estimate_block_clocks(
@@ -84,17 +89,17 @@ const dg_specialisation_t *dg_plan_candidate(
     return options->only->kernel == kernel && index == 0 ? options->only : NULL;
 }
 
-/* [groups, mn, k] of one side with its factors. */
-static int64_t side_bytes(const dg_work_side_t *side, int64_t groups, int64_t mn, int64_t k) {
+/* [groups, mn, k] of one side with its factors. Products of extents may leave int64: a stride of 0
+ * repeats a row as often as one likes. */
+static double side_bytes(const dg_work_side_t *side, double groups, int64_t mn, int64_t k) {
     const dg_dtype_t dtype = (dg_dtype_t)side->dtype, scale = (dg_dtype_t)side->scale_dtype;
-    const int64_t values = groups * mn * k;
-    int64_t bytes = dtype == DG_DTYPE_E2M1X2 ? values / 2 : values * dg_dtype_size(dtype);
-    if (scale != DG_DTYPE_NONE) {
-        const int64_t factors = groups * dg_ceil_div(mn, side->gran_mn > 0 ? side->gran_mn : 1) *
-                                dg_ceil_div(k, side->gran_k > 0 ? side->gran_k : 128);
-        bytes += scale == DG_DTYPE_I32 ? factors : factors * dg_dtype_size(scale);
-    }
-    return bytes;
+    const double value_bytes = dtype == DG_DTYPE_E2M1X2 ? .5 : (double)dg_dtype_size(dtype);
+    const double factor_bytes = scale == DG_DTYPE_I32 ? 1 : (double)dg_dtype_size(scale);
+    const double bytes = groups * (double)mn * (double)k * value_bytes;
+    if (scale == DG_DTYPE_NONE) return bytes;
+    const int64_t rows = dg_ceil_div(mn, side->gran_mn > 0 ? side->gran_mn : 1);
+    const int64_t blocks = dg_ceil_div(k, side->gran_k > 0 ? side->gran_k : 128);
+    return bytes + groups * (double)rows * (double)blocks * factor_bytes;
 }
 
 int64_t dg_work_bytes(const dg_work_t *work) {
@@ -102,12 +107,14 @@ int64_t dg_work_bytes(const dg_work_t *work) {
     const bool masked = m_grouped && work->group_form == DG_GROUPS_MASKED;
     const bool k_grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
     const bool sum = work->k_output == DG_K_OUTPUT_SUM;
-    const int64_t groups = work->group_count;
-    int64_t rows = work->m; /* of a and d that hold something */
+    const double groups = work->group_count;
+    int64_t rows = work->m; /* of each matrix of a and d that hold something */
     if (masked && work->expected_m > 0 && work->expected_m < rows) rows = work->expected_m;
-    if (masked) rows *= groups;
-    const int64_t results = rows * work->n * (k_grouped && !sum ? groups : 1);
-    return side_bytes(&work->a, 1, rows, work->k) +
-           side_bytes(&work->b, m_grouped ? groups : 1, work->n, work->k) +
-           results * dg_dtype_size((dg_dtype_t)work->out_dtype) * (work->accumulates ? 2 : 1);
+    const double matrices = masked ? groups : 1, results = k_grouped && !sum ? groups : matrices;
+    const double result_bytes = (double)dg_dtype_size((dg_dtype_t)work->out_dtype);
+    const double bytes =
+        side_bytes(&work->a, matrices, rows, work->k) +
+        side_bytes(&work->b, m_grouped ? groups : 1, work->n, work->k) +
+        results * (double)rows * (double)work->n * result_bytes * (work->accumulates ? 2 : 1);
+    return bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62;
 }

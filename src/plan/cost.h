@@ -4,11 +4,12 @@
  * a tile; this one knows waves, clocks and memory. Also the small questions that every such file
  * asks: how many CTAs run at once, which tiles the options allow, how many bytes a product moves.
  *
- * The model (an H200 agrees within 3% for k from 512 to 16384):
+ * The model (an H200 agrees within 3% from k = 2048 on and is up to 12% faster at k = 512, see
+ * docs/planning.md):
  *
  *     clocks = LAUNCH_CLOCKS + waves (k blocks * block_clocks + tile_clocks)
  *     MHz    = idle clock - (idle clock - clock) * share of the clocks that the tensor cores work
- *     us     = launch + the larger of clocks / MHz and bytes / bandwidth
+ *     us     = launch + the larger of clocks / MHz and bytes / bandwidth + 5% of the smaller
  *
  * because power decides the clock: the busier the tensor cores, the lower it is.
  */

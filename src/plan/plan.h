@@ -19,7 +19,7 @@ typedef struct dg_plan_options_t {
     const dg_specialisation_t *only; /* NULL: the whole catalogue; else this candidate alone */
 } dg_plan_options_t;
 
-#define DG_MAX_STAGES 3
+#define DG_MAX_STAGES 4
 
 /* One launch of a plan. */
 typedef struct dg_plan_stage_t {
@@ -33,6 +33,7 @@ typedef struct dg_plan_t {
     dg_plan_stage_t stage[DG_MAX_STAGES];
     int32_t block_m, block_n, splits, band; /* the kernel's tile, parts of k, raster */
     float us;                               /* predicted time */
+    int32_t reserved;                       /* plans are compared and copied as words */
     uint64_t workspace;                     /* bytes */
     const char
         *refusal; /* a kernel's file that offers nothing says why, in static text; else NULL */
@@ -48,10 +49,12 @@ typedef bool dg_plan_kernel_fn(const dg_work_t *work, const dg_machine_t *machin
     const dg_plan_options_t *options, dg_plan_t *plan);
 dg_plan_kernel_fn dg_plan_any_gemm;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_block;
+dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_swap;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_vector;
 dg_plan_kernel_fn dg_plan_sm90_bf16_gemm;
 
-/* The planning function of a kernel; NULL for one that has none (a helper). */
-dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel);
+/* The planning function of a kernel; NULL for a helper, which has none, and for a kernel that does not
+ * run on the machine. */
+dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel, const dg_machine_t *machine);
 
 #endif

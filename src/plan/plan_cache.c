@@ -21,7 +21,7 @@ typedef struct cache_key_t {
 
 _Static_assert(sizeof(dg_machine_t) == 40, "keys are compared as bytes: no padding");
 _Static_assert(sizeof(cache_key_t) == 136, "keys are compared as bytes: no padding");
-_Static_assert(sizeof(dg_plan_t) == 392, "plans are copied as words, and have no padding");
+_Static_assert(sizeof(dg_plan_t) == 512, "plans are copied as words, and have no padding");
 
 enum {
     SLOTS = 256,

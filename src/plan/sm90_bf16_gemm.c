@@ -97,15 +97,17 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
 static bool is_valid(const dg_sm90_bf16_gemm_fields_t *f) {
     const bool tile = f->math_groups >= 1 && f->math_groups <= 3 && f->block_m > 0 &&
                       f->block_m <= 256 && f->block_m % (64 * f->math_groups) == 0 &&
-                      f->block_n > 0 && f->block_n <= 256 && f->block_n % 32 == 0;
+                      f->block_m <= 128 * f->math_groups && f->block_n > 0 && f->block_n <= 256 &&
+                      f->block_n % 32 == 0;
     const bool halves = (f->share != DG_SHARE_A || !f->a_mn || f->block_m % 128 == 0) &&
                         (f->share != DG_SHARE_B || !f->b_mn || f->block_n % 128 == 0) &&
-                        (f->share != DG_SHARE_B || f->family != DG_BF16_M_GROUPED);
+                        (f->share != DG_SHARE_B || f->schedule != DG_SCHEDULE_M_GROUPED);
     return tile && halves && f->stages >= 2 && f->stages <= 32 && f->share >= 0 && f->share <= 2;
 }
 
+/* DG_SCHEDULE_* follow the families. */
 static bool fits(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
-    return f->family == work->family && f->a_mn == !work->a.k_contiguous &&
+    return f->schedule == work->family - DG_FAMILY_GEMM && f->a_mn == !work->a.k_contiguous &&
            f->b_mn == !work->b.k_contiguous;
 }
 

@@ -12,7 +12,7 @@
 
 /* In the order of kernels/args/kernels.h; tests/plan checks that. */
 typedef struct dg_sm90_bf16_gemm_fields_t {
-    int32_t block_m, block_n, stages, math_groups, share, a_mn, b_mn, family;
+    int32_t block_m, block_n, stages, math_groups, share, a_mn, b_mn, schedule;
 } dg_sm90_bf16_gemm_fields_t;
 
 static inline dg_sm90_bf16_gemm_fields_t dg_sm90_bf16_gemm_fields(

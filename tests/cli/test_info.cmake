@@ -4,7 +4,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
 
 run_cli(info)
 expect_status(0)
-foreach(SECTION Library Processor GPUs Environment)
+foreach(SECTION Library Processor GPUs Kernels Environment)
   expect_match(OUT "(^|\n)${SECTION}\n")
 endforeach()
 

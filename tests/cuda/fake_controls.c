@@ -36,6 +36,7 @@ void reset_fake_driver(fake_driver_t *driver) {
     driver->device_count = 2;
     driver->name = "NVIDIA H200";
     driver->sms = 132;
+    driver->major = 9;
     driver->missing = NULL;
     driver->capturing = false;
     memset(driver->result, 0, sizeof driver->result);

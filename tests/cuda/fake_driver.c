@@ -16,7 +16,7 @@
 enum { INVALID_DEVICE = 101 };
 
 static fake_driver_t fake = {
-    .version = 13000, .device_count = 2, .name = "NVIDIA H200", .sms = 132};
+    .version = 13000, .device_count = 2, .name = "NVIDIA H200", .sms = 132, .major = 9};
 static int contexts[FAKE_DEVICES]; /* addresses only: context of device d is contexts + d */
 static _Thread_local int32_t stack[MAX_DEPTH], depth;
 static _Thread_local int32_t capture_mode; /* 0: global */
@@ -108,11 +108,8 @@ static dg_cu_result_t cuDeviceGetAttribute(
     ENTER(cuDeviceGetAttribute);
     NEED(is_device(device), INVALID_DEVICE);
     switch (attribute) {
-    case DG_CU_DEVICE_CLOCK_KHZ: *value = 1980000; break;
     case DG_CU_DEVICE_SMS: *value = fake.sms; break;
-    case DG_CU_DEVICE_MEMORY_CLOCK_KHZ: *value = 3201000; break;
-    case DG_CU_DEVICE_MEMORY_BUS_BITS: *value = 6144; break;
-    case DG_CU_DEVICE_MAJOR: *value = 9; break;
+    case DG_CU_DEVICE_MAJOR: *value = fake.major; break;
     case DG_CU_DEVICE_MINOR: *value = 0; break;
     case DG_CU_DEVICE_SHARED_BYTES: *value = 232448; break;
     default: return DG_CU_INVALID_VALUE;

@@ -85,6 +85,7 @@ typedef struct fake_driver_t {
     int32_t device_count; /* 2 */
     const char *name;     /* of every device */
     int32_t sms;          /* 132 */
+    int32_t major;        /* compute capability, 9 */
     const char *missing;  /* a function that the driver lacks; NULL: none */
     int32_t
         result[FAKE_CALL_COUNT]; /* what a call answers instead of doing anything; 0: it works */

@@ -34,7 +34,8 @@ static void *open_device(void *argument) {
     return NULL;
 }
 
-/* Runs first: the driver itself is opened by the race too. */
+/* Runs first: the driver itself is opened by the race too. A device that is open stays so: the order
+ * of these tests matters. */
 static void threads_open_one_device_once(void **state) {
     (void)state;
     pthread_t threads[THREADS];
@@ -58,27 +59,44 @@ static void threads_open_one_device_once(void **state) {
     pthread_barrier_destroy(&start);
 }
 
+/* Speeds are the table's, counts the driver's. */
 static void facts_are_the_drivers(void **state) {
     (void)state;
-    dg_cuda_device_t *device;
+    dg_cuda_device_t *whole, *slice, *unknown, *old;
     reset_fake_driver(fake);
-    fake->sms = 33; /* a slice of a GPU has the name of the whole; device 0 was not open before */
+    assert_int_equal(dg_cuda_open(1, &whole), DG_STATUS_OK);
+    const dg_machine_t *machine = dg_cuda_machine(whole);
+    assert_string_equal(machine->name, "H200");
+    assert_int_equal(machine->clusters_of_2, 66);
+    fake->device_count = 4; /* devices that were not open before */
+    fake->sms = 33;         /* a slice of a GPU has the name of the whole */
     fake->name = "NVIDIA H200 MIG 2g.35gb";
     fake->result[FAKE_cuDeviceTotalMem] = DG_CU_INVALID_VALUE;
-    assert_int_equal(dg_cuda_open(0, &device), DG_STATUS_DRIVER);
+    assert_int_equal(dg_cuda_open(0, &slice), DG_STATUS_DRIVER);
     fake->result[FAKE_cuDeviceTotalMem] = 0;
-    assert_int_equal(dg_cuda_open(0, &device), DG_STATUS_OK);
-    const dg_machine_t *machine = dg_cuda_machine(device);
-    assert_int_equal(machine->sms, 33);
-    assert_int_equal(machine->shared_bytes, 232448);
-    assert_int_equal(machine->architecture, 90);
-    assert_int_equal(machine->clusters_of_2, 16);
-    assert_true(machine->clock_mhz > 1000 && machine->memory_bytes_per_us > 3e6F);
-    assert_int_equal(dg_cuda_ordinal(device), 0);
+    assert_int_equal(dg_cuda_open(0, &slice), DG_STATUS_OK);
+    const dg_machine_t *part = dg_cuda_machine(slice);
+    assert_int_equal(part->sms, 33);
+    assert_int_equal(part->shared_bytes, 232448);
+    assert_int_equal(part->architecture, 90);
+    assert_int_equal(part->clusters_of_2, 16);
+    assert_true(part->clock_mhz == machine->clock_mhz && part->launch_us == machine->launch_us);
+    assert_int_equal(dg_cuda_ordinal(slice), 0);
+    assert_string_equal(dg_cuda_facts(slice).name, "NVIDIA H200 MIG 2g.35gb");
+    assert_true(dg_cuda_facts(slice).memory == (uint64_t)150 << 30);
+    assert_int_equal(dg_cuda_facts(slice).major, 9);
+    fake->name = "NVIDIA X999";
+    fake->sms = 200;
+    assert_int_equal(dg_cuda_open(2, &unknown), DG_STATUS_OK);
+    assert_string_equal(dg_cuda_machine(unknown)->name, "NVIDIA X999");
+    assert_int_equal(dg_cuda_machine(unknown)->sms, 200);
+    assert_int_equal(dg_cuda_machine(unknown)->clusters_of_2, 100);
+    assert_true(dg_cuda_machine(unknown)->clock_mhz > 0);
+    fake->major = 7;
+    assert_int_equal(dg_cuda_open(3, &old), DG_STATUS_OK);
+    assert_int_equal(dg_cuda_machine(old)->architecture, 70);
+    assert_int_equal(dg_cuda_machine(old)->clusters_of_2, 0);
     assert_int_equal(dg_cuda_driver_version(), 13000);
-    assert_string_equal(dg_cuda_facts(device).name, "NVIDIA H200 MIG 2g.35gb");
-    assert_true(dg_cuda_facts(device).memory == (uint64_t)150 << 30);
-    assert_int_equal(dg_cuda_facts(device).major, 9);
 }
 
 static void ordinals_that_do_not_exist_are_refused(void **state) {
@@ -135,8 +153,8 @@ int main(void) {
     fake = controls.driver;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_open_one_device_once),
-        cmocka_unit_test(facts_are_the_drivers),
         cmocka_unit_test(ordinals_that_do_not_exist_are_refused),
+        cmocka_unit_test(facts_are_the_drivers),
         cmocka_unit_test(contexts_are_put_aside_and_given_back),
         cmocka_unit_test(a_context_that_cannot_be_had_changes_nothing),
     };

@@ -37,16 +37,16 @@ static dg_sm90_bf16_gemm_args_t make_args(
     args.out.c = shape.accumulates ? c.c : nullptr;
     args.out.d_pitch = args.out.c_pitch = c.d_pitch;
     args.out.d_stride = args.out.c_stride = c.d_stride;
-    args.out.m = shape.m;
-    args.out.n = shape.n;
     args.out.f32 = shape.f32;
     args.out.wide = !shape.narrow && shape.n % 8 == 0;
     args.k = shape.k;
-    args.tiles_m = round_up_quotient(shape.m, block_m * cluster_m);
-    args.tiles_n = round_up_quotient(shape.n, block_n * cluster_n);
-    args.band = 2;
-    args.groups = shape.group_count;
-    args.sum = shape.sum;
+    args.tiles.m = shape.m;
+    args.tiles.n = shape.n;
+    args.tiles.tiles_m = round_up_quotient(shape.m, block_m * cluster_m);
+    args.tiles.tiles_n = round_up_quotient(shape.n, block_n * cluster_n);
+    args.tiles.band = 2;
+    args.tiles.group_count = shape.sum ? 1 : shape.group_count;
+    args.sum_groups = shape.sum ? shape.group_count : 0;
     return args;
 }
 
@@ -85,7 +85,7 @@ template <class T> struct ReadOnly {
 std::string run_bf16(const emu::Specialisation &s, const dg_bf16_shape_t &wanted,
     const emu::Config &config, uint32_t grid) {
     dg_bf16_shape_t shape = wanted;
-    shape.family = static_cast<dg_bf16_family_t>(s.value("FAMILY"));
+    shape.family = static_cast<dg_bf16_family_t>(s.value("SCHEDULE") + 1);
     shape.a_mn = s.value("A_MN") != 0;
     shape.b_mn = s.value("B_MN") != 0;
     dg_bf16_gemm_case_t c;
@@ -99,8 +99,8 @@ std::string run_bf16(const emu::Specialisation &s, const dg_bf16_shape_t &wanted
         const ReadOnly<dg_k_segment_t> segments(k_segments(shape));
         try {
             dg_sm90_bf16_gemm_args_t args = make_args(s, c);
-            args.group_tiles = reinterpret_cast<const dg_group_tiles_t *>(tiles.buffer.data);
-            args.segments = segments.buffer.data;
+            args.tiles.row_tiles = reinterpret_cast<const dg_group_tiles_t *>(tiles.buffer.data);
+            args.tiles.segments = segments.buffer.data;
             emu::launch(config, emu::make_launch(s, grid, &args));
             char text[200];
             const size_t wrong = dg_check_bf16_gemm_case(&c, text, sizeof text);

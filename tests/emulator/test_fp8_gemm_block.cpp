@@ -75,17 +75,3 @@ TEST(shared_b_narrow_chunks) {
 TEST(three_groups_96) {
     run_all_schedules("block_three_groups", {250, 200, 384}, 2);
 }
-// More tiles than CTAs, ragged edges, one trip round the ring and a bit. One schedule each, since there
-// are many; the tests above run all of them.
-TEST(every_line_of_the_catalogue) {
-    emu::Config config;
-    for (const emu::Specialisation &s : emu::specialisations("sm90_fp8_gemm_block")) {
-        if (strncmp(s.name, s.kernel, strlen(s.kernel)) != 0) continue;
-        const int share = s.value("SHARE");
-        const GemmShape shape = {s.value("BLOCK_M") * (share == DG_SHARE_B ? 2 : 1) + 9,
-            s.value("BLOCK_N") * (share == DG_SHARE_A ? 2 : 1) + 24, s.value("STAGES") * 128 + 144};
-        const std::string wrong = run_gemm(s, shape, true, config, s.cluster);
-        if (!wrong.empty()) throw std::runtime_error(std::string(s.name) + ": " + wrong);
-        config.seed++;
-    }
-}

@@ -26,6 +26,16 @@ TEST(words_of_every_size) {
         st_global_f32(reinterpret_cast<float *>(buffer.data) + 9, 2.5f);
         REQUIRE(ld_global_f32(reinterpret_cast<float *>(buffer.data) + 9) == 2.5f);
         REQUIRE((ld_global_u32(buffer.data + 8) & 0xffff) == 7);
+        const uint32_t pair[2] = {0x04030201, 0x08070605};
+        uint32_t two[2];
+        st_global_x2(buffer.data + 10, pair);
+        ld_global_x2(two, buffer.data + 10);
+        REQUIRE(two[0] == pair[0] && two[1] == pair[1]);
+        REQUIRE(ld_global_u64(buffer.data + 10) == 0x0807060504030201ull);
+        REQUIRE(ld_global_u16(reinterpret_cast<uint8_t *>(buffer.data + 10) + 2) == 0x0403);
+        REQUIRE(ld_global_u8(reinterpret_cast<uint8_t *>(buffer.data + 10) + 5) == 0x06);
+        st_global_u64(buffer.data + 10, 5);
+        REQUIRE(ld_global_u32(buffer.data + 10) == 5 && ld_global_u32(buffer.data + 11) == 0);
     });
 }
 TEST(bug_global_index_past_the_end) {

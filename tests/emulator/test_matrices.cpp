@@ -111,6 +111,29 @@ TEST(products_of_one_warp) {
         }
     });
 }
+TEST(products_of_f16) {
+    expect_right(shape(1, 32, 0), [] {
+        const uint32_t g = lane_index() / 4, t = lane_index() % 4;
+        const uint32_t codes[4] = {0x30, 0x38, 0xC0, 0x01}; // 0.5, 1, -2, 2^-9 in e4m3
+        auto value = [&](uint32_t i) {
+            return emu::f32_from_e4m3(static_cast<uint8_t>(codes[i % 4]));
+        };
+        auto pair = [&](uint32_t i) {
+            return f16x2_from_e4m3x2(codes[i % 4] | codes[(i + 1) % 4] << 8);
+        };
+        uint32_t a[4], b[2];
+        float d[4] = {1, 2, 3, 4};
+        for (uint32_t r = 0; r < 4; r++) a[r] = pair(g + (r & 1) * 8 + t * 2 + (r >> 1) * 8);
+        for (uint32_t r = 0; r < 2; r++) b[r] = pair(t * 2 + r * 8 + g * 3);
+        mma_f16_m16n8k16(d, a, b);
+        for (uint32_t r = 0; r < 4; r++) {
+            float sum = static_cast<float>(r + 1);
+            for (uint32_t k = 0; k < 16; k++)
+                sum += value(g + (r >> 1) * 8 + k) * value(k + (t * 2 + (r & 1)) * 3);
+            REQUIRE(d[r] == sum);
+        }
+    });
+}
 TEST(products_of_all_ones) {
     expect_right(shape(1, 32, 0), [] {
         const uint32_t ones8[4] = {0x38383838, 0x38383838, 0x38383838, 0x38383838};

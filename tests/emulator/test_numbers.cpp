@@ -37,6 +37,27 @@ TEST(bf16_rounds_to_even) {
     REQUIRE(pack_e4m3(1.f, -2.f) == 0xC038);
     REQUIRE(bits_from_f32(emu::tf32_from_f32(f32_from_bits(0x3F801FFF))) == 0x3F800000u);
 }
+TEST(e4m3_becomes_f16_exactly) {
+    for (uint32_t code = 0; code < 256; code++) {
+        const uint32_t other = (code * 7 + 3) & 255, pair = f16x2_from_e4m3x2(code | other << 8);
+        for (int half = 0; half < 2; half++) {
+            const float value = emu::f32_from_f16(static_cast<uint16_t>(pair >> 16 * half));
+            const float expected = emu::f32_from_e4m3(static_cast<uint8_t>(half ? other : code));
+            REQUIRE(std::isnan(expected) ? std::isnan(value)
+                                         : bits_from_f32(value) == bits_from_f32(expected));
+        }
+    }
+    REQUIRE(
+        emu::f32_from_f16(0x3C01) == 1.f + 1.f / 1024 && emu::f32_from_f16(0x8001) == -0x1p-24f);
+    REQUIRE(std::isinf(emu::f32_from_f16(0x7C00)) && emu::f32_from_f16(0x7BFF) == 65504.f);
+}
+TEST(bytes_chosen) {
+    REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x7250) == 0x77225500u);
+    REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x3210) == 0x33221100u);
+}
+TEST(bug_bytes_chosen_with_a_sign_bit) {
+    expect_bug("CHOICE", shape(1, 32, 0), [] { choose_bytes(1, 2, 0x80); });
+}
 TEST(swizzles_are_permutations_of_their_rows) {
     for (uint32_t a = 0; a < 8192; a += 4) {
         REQUIRE(swizzle_128(swizzle_128(a)) == a && swizzle_128(a) / 128 == a / 128);

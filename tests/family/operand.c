@@ -128,10 +128,11 @@ operand_t operand_make(
     const int64_t pack = spec->dtype == DG_DTYPE_E2M1X2 ? 2 : 1;
     const int64_t lines = spec->mn_major ? k : mn;
     const int64_t length = (spec->mn_major ? mn : k) / pack;
-    const int64_t line_stride = length + spec->pad;
-    const int64_t group_stride = lines * line_stride + spec->pad;
-    const int64_t size = dg_dtype_size(spec->dtype);
-    const int64_t skew = spec->pad > 0 ? rng_range(rng, 0, 3) * size : 0;
+    const int64_t size = dg_dtype_size(spec->dtype), unit = spec->aligned ? 16 / size : 1;
+    const int64_t pad = ceil_div(spec->pad, unit) * unit;
+    const int64_t line_stride = ceil_div(length, unit) * unit + pad;
+    const int64_t group_stride = lines * line_stride + pad;
+    const int64_t skew = spec->pad > 0 && !spec->aligned ? rng_range(rng, 0, 3) * size : 0;
     uint8_t *memory = guard_take((size_t)(count * group_stride * size), (size_t)skew, "operand");
     memset(memory, 0xFF, (size_t)(count * group_stride * size)); /* NaN in E4M3 and BF16 */
     operand.value = guard_scratch((size_t)(count * mn * k) * sizeof(double));

@@ -27,6 +27,7 @@ typedef struct operand_spec_t {
     dg_dtype_t dtype;    /* E4M3, E2M1X2 or BF16 */
     bool mn_major;       /* mn is the contiguous axis */
     int64_t pad;         /* elements between one line and the next, poisoned */
+    bool aligned;        /* at least so many that all lines begin on multiples of 16 bytes */
     dg_dtype_t scale;    /* NONE, F32, E8M0 or I32 */
     scale_order_t order; /* of the scale tensor */
     int32_t gran_mn, gran_k;

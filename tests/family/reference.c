@@ -121,13 +121,15 @@ static bool same_bits(const dg_tensor_t *d, int64_t offset, double want) {
     return memcmp((const float *)d->data + offset, &rounded, sizeof rounded) == 0;
 }
 
+double ref_sum_error = 0x1p-20;
+
 void ref_judge(
     judge_t how, const dg_tensor_t *d, int64_t offset, ref_sum_t sum, int64_t i, int64_t j) {
     const bool bf16 = d->dtype == DG_DTYPE_BF16;
     const double got = ref_read(d, offset);
     const double want = sum.value;
     /* the last term: half a unit of the smallest number, for results in the subnormal range */
-    const double bound = fabs(want) * (bf16 ? 0x1p-8 : 0x1p-23) + sum.magnitude * 0x1p-20 +
+    const double bound = fabs(want) * (bf16 ? 0x1p-8 : 0x1p-23) + sum.magnitude * ref_sum_error +
                          (bf16 ? 0x1p-134 : 0x1p-149);
     bool good;
     if (isnan(want)) {

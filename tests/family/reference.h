@@ -40,9 +40,14 @@ ref_sum_t ref_dot(const double *a, const double *b, int64_t k);
 
 /* How a result is compared. */
 typedef enum judge_t {
-    JUDGE_BOUND = 0, /* |got - want| <= eps |want| + 2^-20 magnitude; eps 2^-8 BF16, 2^-23 FP32 */
+    JUDGE_BOUND = 0, /* |got - want| <= eps |want| + ref_sum_error magnitude; eps 2^-8 BF16, 2^-23
+                      * FP32 */
     JUDGE_EXACT = 1  /* the bits of want, rounded once */
 } judge_t;
+
+/* What sums may be off by, of the sum of magnitudes: 2^-20, unless the hardware under test adds with
+ * fewer bits. */
+extern double ref_sum_error;
 
 /* Compares element `offset` of d (BF16 or F32) with `sum`, already including c; i, j: where it
  * stands, for the message. A NaN is asked for where want is NaN, an infinity where it is infinite. */

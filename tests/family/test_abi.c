@@ -42,6 +42,13 @@ _Static_assert(sizeof(dg_dequantize_args_t) == 416, "dequantize");
 _Static_assert(sizeof(dg_scale_convert_args_t) == 320, "scale convert");
 _Static_assert(sizeof(dg_scale_pack_k_grouped_args_t) == 312, "scale pack");
 _Static_assert(sizeof(dg_scale_transform_args_t) == 256, "scale transform");
+_Static_assert(sizeof(dg_plan_query_t) == 40, "plan query");
+_Static_assert(sizeof(dg_plan_candidate_t) == 32, "plan candidate");
+_Static_assert(sizeof(dg_plan_stage_info_t) == 792, "plan stage");
+_Static_assert(sizeof(dg_plan_info_t) == 3216, "plan info");
+_Static_assert(offsetof(dg_plan_info_t, us) == 2432, "plan info.us");
+_Static_assert(sizeof(dg_plan_request_t) == 40, "plan request");
+_Static_assert(sizeof(dg_plan_machine_t) == 48, "plan machine");
 #endif
 
 static void test_statuses(void **state) {

@@ -219,6 +219,19 @@ static void check_result(const call_t *call, dg_status_t status, bool listed) {
     require(memcmp(before + end, arena + end, ARENA_BYTES - end) == 0);
 }
 
+static const dg_plan_query_t on_h200 = {sizeof(dg_plan_query_t), "H200", NULL, NULL, NULL};
+
+/* Plans of arguments that hold anything: a reason or a plan that could be launched. */
+static void check_plan(dg_status_t status, const dg_plan_info_t *info) {
+    if (status != DG_STATUS_OK) {
+        require(dg_last_error()[0] != '\0' && status != DG_STATUS_INTERNAL);
+        return;
+    }
+    if (info->kernel == NULL) return;
+    require(info->us > 0 && info->stage_count >= 1 && info->stage_count <= DG_PLAN_MAX_STAGES);
+    require(info->stage[info->stage_count - 1].grid >= 1);
+}
+
 static void fuzz_gemm(stream_t *stream, call_t *call) {
     const int64_t m = take_extent(stream), n = take_extent(stream), k = take_extent(stream);
     const int64_t shape[2] = {m, n};
@@ -237,6 +250,8 @@ static void fuzz_gemm(stream_t *stream, call_t *call) {
     call->tensor_count = 6;
     call->d = &args.d;
     size_t bytes;
+    dg_plan_info_t info = DG_PLAN_INFO_INIT;
+    check_plan(dg_gemm_plan(call->ctx, &args, &on_h200, &info), &info);
     if (!keeps_promise(call)) {
         check_result(call, dg_gemm_workspace(call->ctx, &args, &bytes), true);
         return;
@@ -268,6 +283,8 @@ static void fuzz_m_grouped(stream_t *stream, call_t *call) {
     call->tensor_count = 8;
     call->d = &args.d;
     size_t bytes;
+    dg_plan_info_t info = DG_PLAN_INFO_INIT;
+    check_plan(dg_m_grouped_gemm_plan(call->ctx, &args, &on_h200, &info), &info);
     if (!keeps_promise(call)) {
         check_result(call, dg_m_grouped_gemm_workspace(call->ctx, &args, &bytes), true);
         return;
@@ -322,6 +339,8 @@ static void fuzz_k_grouped(stream_t *stream, call_t *call) {
     call->d = &args.d;
     size_t bytes;
     const bool listed_output = args.output == DG_K_OUTPUT_LIST;
+    dg_plan_info_t info = DG_PLAN_INFO_INIT;
+    check_plan(dg_k_grouped_gemm_plan(call->ctx, &args, &on_h200, &info), &info);
     if (!keeps_promise(call)) {
         check_result(call, dg_k_grouped_gemm_workspace(call->ctx, &args, &bytes), true);
         return;

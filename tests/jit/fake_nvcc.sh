@@ -34,5 +34,5 @@ spill) echo "    0 bytes stack frame, 16 bytes spill stores, 20 bytes spill load
 gone) rm -rf "$DG_JIT_CACHE_DIR" ;;
 empty) : > "$output"; exit 0 ;;
 esac
-{ printf 'cubin '; grep '^#define [A-Z_]* -*[0-9]*$' "$input" | head -n 24 | tr '\n' ' '; } > "$output"
+{ printf 'cubin '; grep '^#define [A-Z0-9_]* -*[0-9]*$' "$input" | head -n 24 | tr '\n' ' '; } > "$output"
 [ "$FAKE_NVCC" != big ] || head -c 307200 /dev/zero >> "$output"

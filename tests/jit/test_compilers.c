@@ -22,25 +22,22 @@
 static const char *const real_nvcc[] = {
     "/usr/local/cuda/bin/nvcc", "/usr/local/bin/nvcc", "/usr/bin/nvcc"};
 
-/* The first kernel of the project, small; the fields of kernels/args/kernels.h by name. */
-static dg_specialisation_t small_kernel(int32_t block_n) {
-    static const struct {
-        const char *name;
-        int32_t value;
-    } values[] = {{"BLOCK_M", 64}, {"STAGES", 6}, {"MATH_GROUPS", 1}, {"SHARE", 0}, {"STORE_N", 32},
-        {"STORE_BUFFERS", 2}, {"UNROLL_K", 1}};
-    dg_specialisation_t spec = {.kernel = DG_KERNEL_SM90_FP8_GEMM_BLOCK};
-    const dg_kernel_t *kernel = dg_find_kernel(spec.kernel);
-    for (int32_t i = 0; i < kernel->field_count; i++) {
-        if (strcmp(kernel->fields[i], "BLOCK_N") == 0) spec.values[i] = block_n;
-        for (size_t v = 0; v < sizeof values / sizeof *values; v++)
-            if (strcmp(kernel->fields[i], values[v].name) == 0) spec.values[i] = values[v].value;
-    }
+/* A kernel of the catalogue, and one that its own assertions refuse. */
+static dg_specialisation_t good_kernel(void) {
+    const dg_specialisation_t *entry = dg_catalogue_entry(DG_KERNEL_SM90_FP8_GEMM_BLOCK, 0);
+    CHECK(entry != NULL);
+    return *entry;
+}
+
+static dg_specialisation_t bad_kernel(void) {
+    dg_specialisation_t spec = good_kernel();
+    const int32_t field = dg_find_field(dg_find_kernel(spec.kernel), "BLOCK_N", strlen("BLOCK_N"));
+    spec.values[field] = 100;
     return spec;
 }
 
 static void compile_real_kernel(void) {
-    const dg_specialisation_t good = small_kernel(96), bad = small_kernel(100);
+    const dg_specialisation_t good = good_kernel(), bad = bad_kernel();
     dg_cuda_device_t *device = fake_device(0, 90);
     dg_cuda_function_t *function = NULL;
     CHECK(dg_jit_function(device, &good, 0, true, &function) == DG_STATUS_OK);
@@ -56,7 +53,8 @@ static void nvrtc_compiles(void **state) {
         print_message("NVRTC is not installed (tools/install_nvrtc.sh)\n");
         skip();
     }
-    const char *const variables[] = {"DG_NVRTC=" INSTALLED_NVRTC, "DG_JIT_USE_NVRTC=1", NULL};
+    const char *const variables[] = {
+        "DG_NVRTC=" INSTALLED_NVRTC, "DG_JIT_USE_NVRTC=1", "DG_JIT_USE_EMBEDDED=0", NULL};
     assert_true(in_child(compile_real_kernel, variables));
 }
 
@@ -66,7 +64,7 @@ static void nvcc_compiles(void **state) {
         if (access(real_nvcc[i], X_OK) != 0) continue;
         char variable[128];
         snprintf(variable, sizeof variable, "DG_JIT_NVCC_COMPILER=%s", real_nvcc[i]);
-        const char *const variables[] = {variable, NULL};
+        const char *const variables[] = {variable, "DG_JIT_USE_EMBEDDED=0", NULL};
         assert_true(in_child(compile_real_kernel, variables));
         return;
     }

@@ -47,6 +47,8 @@ use_memory(
         st_peer_u32(peer_address(base + 2048, 1), ld_peer_u32(peer_address(base + 2048, 1)));
         mbarrier_arrive(base);
         mbarrier_arrive_peer(base, 1);
+        mbarrier_arrive_peer_release(base, 1);
+        ld_peer_x4(v, peer_address(base + 2048, 1));
     }
     copy_async<16>(base + 1024, out, 16);
     copy_async<8>(base + 1024, out, lane);

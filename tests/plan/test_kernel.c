@@ -76,7 +76,7 @@ static void refuses_bad_text(void **state) {
     (void)state;
     const char *const good =
         "sm90_fp8_gemm_block BLOCK_M=1 BLOCK_N=2 STAGES=3 MATH_GROUPS=4 SHARE=5 "
-        "STORE_N=6 STORE_BUFFERS=7";
+        "STORE_N=6 STORE_ROWS=7 STORE_BUFFERS=8 OUT_F32=10 ADD_C=11 SCHEDULE=12";
     char text[256];
     refuses("", "is no kernel");
     refuses("sm90_fp8_gemm", "is no kernel");
@@ -99,14 +99,14 @@ static void names_values_in_the_order_of_the_list(void **state) {
     (void)state;
     dg_specialisation_t specialisation;
     const dg_status_t status = dg_parse_specialisation(
-        " sm90_fp8_gemm_block  UNROLL_K=8 BLOCK_N=2 STAGES=3 MATH_GROUPS=4 SHARE=5 STORE_N=6 "
-        "STORE_BUFFERS=7 BLOCK_M=1\n",
+        " sm90_fp8_gemm_block  UNROLL_K=9 BLOCK_N=2 STAGES=3 MATH_GROUPS=4 SHARE=5 STORE_N=6 "
+        "SCHEDULE=12 STORE_BUFFERS=8 OUT_F32=10 STORE_ROWS=7 ADD_C=11 BLOCK_M=1\n",
         &specialisation);
     assert_int_equal(status, DG_STATUS_OK);
     const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(&specialisation);
     const int32_t values[] = {f.block_m, f.block_n, f.stages, f.math_groups, f.share, f.store_n,
-        f.store_buffers, f.unroll_k};
-    for (int32_t i = 0; i < 8; i++) assert_int_equal(values[i], i + 1);
+        f.store_rows, f.store_buffers, f.unroll_k, f.out_f32, f.add_c, f.schedule};
+    for (int32_t i = 0; i < 12; i++) assert_int_equal(values[i], i + 1);
     assert_int_equal(
         sizeof f / sizeof f.block_m, dg_find_kernel(specialisation.kernel)->field_count);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "plan/cost.h"
+#include "plan/sm90_fp8_gemm_block.h"
 #include "random_work.h"
 
 #define ROUNDS 20000
@@ -76,6 +77,31 @@ static void holds_for_random_works(void **state) {
     assert_true(found > ROUNDS / 20);
 }
 
+/* Extents that no memory holds, as strides of 0 or arguments without memory can have: no arithmetic may
+ * leave its type (the sanitizers look), and a prediction stays a number. */
+static void bears_any_extents(void **state) {
+    dg_random_t random = {6};
+    int found = 0;
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        dg_work_t work = dg_draw_work(&random);
+        int64_t *const extents[] = {&work.m, &work.n, &work.k};
+        for (int i = 0; i < 3; i++) {
+            const int64_t power = INT64_C(1) << dg_draw(&random, 0, 61);
+            if (dg_draw(&random, 0, 1)) *extents[i] = power + dg_draw(&random, -1, 1);
+        }
+        const dg_machine_t *machine = dg_draw_machine(&random);
+        const dg_plan_options_t options = dg_draw_options(&random);
+        dg_plan_t plan;
+        const dg_status_t status = dg_make_plan(&work, machine, &options, &plan);
+        assert_true(status == DG_STATUS_OK || status == DG_STATUS_UNSUPPORTED);
+        if (status != DG_STATUS_OK) continue;
+        assert_true(plan.us > 0 && plan.stage[0].grid > 0);
+        found++;
+    }
+    assert_true(found > ROUNDS / 20);
+}
+
 /* With one candidate alone, that one is planned or nothing; the cheapest of all is the plan. */
 static void takes_the_cheapest_candidate(void **state) {
     dg_random_t random = {2};
@@ -87,6 +113,9 @@ static void takes_the_cheapest_candidate(void **state) {
         dg_plan_t plan, offer;
         float best = -1;
         const dg_status_t status = dg_make_plan(&work, machine, &options, &plan);
+        if (options.batch_invariant) continue; /* then the first that can do it is taken */
+        /* the general kernel takes what nobody else can, even with a tile that options exclude */
+        if (!dg_tile_allowed(&options, plan.block_m, plan.block_n)) continue;
         for (int32_t id = 0; id < DG_KERNEL_COUNT; id++) {
             for (int32_t i = 0; (options.only = dg_catalogue_entry(id, i)); i++) {
                 if (dg_make_plan(&work, machine, &options, &offer) != DG_STATUS_OK) continue;
@@ -119,6 +148,33 @@ static void keeps_splits_for_all_m(void **state) {
     }
 }
 
+/* The same kernel, too: kernels round differently. Rows of a back to back, aligned or not. */
+static void keeps_the_kernel_for_all_m(void **state) {
+    const dg_plan_options_t options = {.batch_invariant = true};
+    dg_random_t random = {7};
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        const dg_work_t drawn = dg_draw_work(&random);
+        const dg_machine_t *machine = dg_draw_machine(&random);
+        dg_plan_t plan;
+        int32_t kernel = -1;
+        if (drawn.family != DG_FAMILY_GEMM || !drawn.a.k_contiguous || drawn.k < 2) continue;
+        for (int64_t m = 1; m < 10000; m = m * 3 + 1) {
+            dg_gemm_problem_t problem = {.m = m, .n = drawn.n, .k = drawn.k};
+            dg_work_t work = drawn;
+            problem.a = (dg_side_t){
+                .dtype = (dg_dtype_t)drawn.a.dtype, .mn_stride = drawn.k, .k_stride = 1};
+            dg_work_t made;
+            dg_gemm_work(&problem, &made);
+            work.m = m;
+            work.a.alignment = made.a.alignment;
+            assert_int_equal(dg_make_plan(&work, machine, &options, &plan), DG_STATUS_OK);
+            if (kernel < 0) kernel = plan.kernel;
+            assert_int_equal(plan.kernel, kernel);
+        }
+    }
+}
+
 static void refuses_with_every_reason(void **state) {
     const dg_plan_options_t plain = {0};
     dg_work_t work = dg_block_work(128, 256, 512);
@@ -127,24 +183,48 @@ static void refuses_with_every_reason(void **state) {
     assert_int_equal(dg_make_plan(&work, dg_find_machine("H200"), &plain, &plan), DG_STATUS_OK);
     work.a.gran_k = 32;
     assert_false(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
-    assert_string_equal(plan.refusal, "a must have f32 factors 1 x 128");
+    assert_string_equal(plan.refusal, "a must have f32 factors 1 x 128, or none");
     work.k = 0;
     assert_false(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
 }
 
-/* d that TMA cannot store is stored element by element. */
+/* Every n is taken, whether TMA can store it or not; what it cannot is predicted to take longer. */
 static void stores_what_tma_cannot(void **state) {
     const dg_plan_options_t plain = {0};
     (void)state;
-    for (int64_t n = 1; n < 300; n++) {
-        const dg_work_t work = dg_block_work(500, n, 512);
+    for (int64_t n = 8; n < 300; n += 8) {
+        dg_work_t work = dg_block_work(500, n, 512);
+        dg_plan_t plan = {0}, ragged = {0};
+        assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
+        work.n--;
+        work.d_alignment = 2;
+        assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &ragged));
+        assert_true(ragged.us > plan.us);
+    }
+}
+
+/* Types, accumulation and groups choose among the candidates. */
+static void finds_the_kind_of_candidate(void **state) {
+    const dg_plan_options_t plain = {0};
+    (void)state;
+    for (int kind = 0; kind < 8; kind++) {
+        dg_work_t work = dg_block_work(3000, 1000, 512);
+        work.out_dtype = kind & 1 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
+        work.accumulates = kind >> 1 & 1;
+        work.c_alignment = work.accumulates ? 16 : 0;
+        if (kind & 4) {
+            work.family = DG_FAMILY_M_GROUPED_GEMM;
+            work.group_form = DG_GROUPS_OFFSETS;
+            work.group_count = 9;
+        }
         dg_plan_t plan = {0};
         assert_true(dg_plan_sm90_fp8_gemm_block(&work, dg_find_machine("H200"), &plain, &plan));
-        const dg_kernel_t *kernel = dg_find_kernel(plan.kernel);
-        const int32_t field = dg_find_field(kernel, "STORE_BUFFERS", strlen("STORE_BUFFERS"));
-        const bool tma = plan.stage[0].specialisation.values[field] > 0;
-        assert_true(!tma || n % 8 == 0);
-        assert_true(tma || n % 8 != 0);
+        assert_int_equal(plan.stage_count, kind & 4 ? 2 : 1);
+        const dg_sm90_fp8_gemm_block_fields_t f =
+            dg_sm90_fp8_gemm_block_fields(&plan.stage[plan.stage_count - 1].specialisation);
+        assert_int_equal(f.out_f32, kind & 1);
+        assert_int_equal(f.add_c, kind >> 1 & 1);
+        assert_int_equal(f.schedule, kind >> 2);
     }
 }
 
@@ -164,10 +244,13 @@ static void leaves_sms_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_for_random_works),
+        cmocka_unit_test(bears_any_extents),
         cmocka_unit_test(takes_the_cheapest_candidate),
         cmocka_unit_test(keeps_splits_for_all_m),
+        cmocka_unit_test(keeps_the_kernel_for_all_m),
         cmocka_unit_test(refuses_with_every_reason),
         cmocka_unit_test(stores_what_tma_cannot),
+        cmocka_unit_test(finds_the_kind_of_candidate),
         cmocka_unit_test(leaves_sms_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

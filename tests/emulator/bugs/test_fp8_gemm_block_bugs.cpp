@@ -11,9 +11,11 @@ static bool is_direct(const emu::Specialisation &s) {
     return s.value("SHARE") != DG_SHARE_NONE && s.value("BLOCK_M") == 128;
 }
 
-// Several tiles a CTA, several trips round the ring, edges in m and n.
+// Several tiles a CTA, several trips round the ring, edges in m and n. Pairs that share b: one block of
+// k a tile, so that tiles are published as far ahead as their ring lets them.
 static GemmShape shape_for(const emu::Specialisation &s) {
     if (s.value("SHARE") == DG_SHARE_NONE) return {200, 232, 640};
+    if (s.value("SHARE") == DG_SHARE_B) return {300, 520, 128};
     return is_direct(s) ? GemmShape{130, 131, 256} : GemmShape{300, 520, 512};
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parameters of kernels/sm90/fp8_gemm_vector.cu: d = c + a b^T for E4M3 with a factor for every row
+ * of a, every row of b and 128 k; dense, or for groups along k (weight gradients). Included by the
+ * kernel and by the host code that fills them.
+ *
+ * Specialisation:
+ *   BLOCK_M, BLOCK_N  tile of one CTA. A_MN: BLOCK_M a multiple of 128; B_MN: BLOCK_N is 128
+ *   STAGES            depth of the ring, in blocks of 128 k
+ *   MATH_GROUPS       warpgroups that multiply: 1, 2 or 3
+ *   SHARE             DG_SHARE_*: what a cluster of two CTAs loads once
+ *   A_MN, B_MN        1: the operand is [k, mn], mn fastest; 0: [mn, k], k fastest
+ *   SCHEDULE          DG_SCHEDULE_DENSE or DG_SCHEDULE_K_GROUPED
+ *   OUT_F32           1: c and d are F32, 0: BF16
+ *   UNROLL_K          K blocks per turn of the loop */
+#ifndef DG_KERNEL_ARGS_FP8_GEMM_VECTOR_H
+#define DG_KERNEL_ARGS_FP8_GEMM_VECTOR_H
+
+#include "args/sm90.h"
+
+/* Factors of one operand, [rows, mn] in either order. */
+typedef struct dg_sm90_vector_scale {
+    const float *data; /* NULL: every factor is 1 */
+    int64_t mn_stride; /* elements */
+    int64_t k_stride;  /* from one row of factors (128 k) to the next */
+} dg_sm90_vector_scale_t;
+
+typedef struct dg_sm90_fp8_gemm_vector_args {
+    /* The operands, 128-byte swizzle. k fastest: box [128 k, BLOCK_M or BLOCK_N], half the rows of
+     * what is shared. mn fastest: box [128 mn, 128 k], b with DG_SHARE_B [128 n, 64 k]. For FLAT
+     * operands unused. */
+    dg_tensor_map_t a;
+    dg_tensor_map_t b;
+    dg_sm90_output_t out;
+    dg_sm90_tiles_t tiles;
+    dg_sm90_vector_scale_t scale_a, scale_b;
+    const dg_tensor_map_t
+        *flat_a; /* [group_count] maps of a FLAT operand's groups, [mn, k_g]; NULL: */
+    const dg_tensor_map_t *flat_b; /* not FLAT */
+    int64_t reserved[4];
+} dg_sm90_fp8_gemm_vector_args_t;
+
+/* Dynamic shared memory: ring, output chunks, factors, tiles, barriers. */
+#define DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(block_m, block_n, stages, math_groups)                \
+    ((stages) * ((block_m) + (block_n)) * 128 + (math_groups)*4 * 2048 +                           \
+        2 * (stages) * ((block_m) + (block_n)) * 4 + (stages)*24 + 192)
+
+/* ---- kernels/sm90/flat_maps.cu, "sm90_flat_maps": a tensor map for each group of FLAT operands. */
+typedef struct dg_sm90_flat_operand {
+    dg_tensor_map_t map;   /* template: the right box and number of rows, any address and k */
+    const uint8_t *data;   /* [mn * tokens] e4m3, 16-byte aligned */
+    dg_tensor_map_t *maps; /* [group_count], 64-byte aligned; NULL: the operand is not FLAT */
+    int64_t mn;            /* rows of a group's matrix */
+    int64_t reserved[5];
+} dg_sm90_flat_operand_t;
+
+typedef struct dg_sm90_flat_maps_args {
+    dg_sm90_flat_operand_t a, b;
+    const dg_k_segment_t *segments; /* [group_count] */
+    int64_t group_count;
+    int64_t reserved[6];
+} dg_sm90_flat_maps_args_t;
+
+#define DG_SM90_FLAT_MAPS_SHARED_BYTES(threads) ((threads) / 32 * 128)
+
+DG_STATIC_ASSERT(sizeof(dg_sm90_fp8_gemm_vector_args_t) == 704, "host and device must agree");
+DG_STATIC_ASSERT(sizeof(dg_sm90_flat_maps_args_t) == 448, "host and device must agree");
+
+#endif

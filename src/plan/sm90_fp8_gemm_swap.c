@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Planning of kernels/sm90/fp8_gemm_swap.cu: FP8 products with few rows, or few in each group. It
+ * takes what sm90_fp8_gemm_block takes; the prices decide. Called by plan.c; calls cost.c and
+ * group_stages.c.
+ *
+ * The parts of k are added in another order than one CTA adds blocks, so where bits of a row must not
+ * depend on other rows, this kernel stands back.
+ */
+#include "plan/sm90_fp8_gemm_swap.h"
+
+#include <math.h>
+
+#include "base/integer.h"
+#include "kernels/args/swap.h"
+#include "plan/cost.h"
+#include "plan/group_stages.h"
+#include "plan/sm90_fp8_gemm_block.h"
+
+#define ID DG_KERNEL_SM90_FP8_GEMM_SWAP
+#define BAND_ROWS 8
+#define MAX_EXTENT (INT32_MAX - 1024)
+
+/* Estimated: what a tile costs beyond its products, for each element, and for each sum of the other
+ * CTAs of a cluster. */
+#define TILE_CLOCKS 1500.f
+#define CLOCKS_PER_ELEMENT (1 / 12.f)
+#define CLUSTER_CLOCKS 1000.f
+
+/* Clusters of 4 or 8 big CTAs leave some SMs out: 120 of 132 ran at once. */
+static int32_t usable_ctas(
+    const dg_machine_t *machine, const dg_plan_options_t *options, int32_t cluster) {
+    const int32_t ctas = dg_usable_ctas(machine, options, cluster == 1 ? 1 : 2);
+    const int32_t clusters = ctas / cluster;
+    return cluster <= 2 ? ctas : (clusters - clusters / 11) * cluster;
+}
+
+/* Row tiles of a usual call. */
+static int64_t usual_row_tiles(const dg_work_t *work, int32_t rows) {
+    const int64_t groups = work->group_count;
+    if (work->family == DG_FAMILY_GEMM) return dg_ceil_div(work->m, rows);
+    if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
+    const bool expected = work->expected_m > 0 && work->expected_m < work->m;
+    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
+}
+
+/* What the kernel's text asserts, and whether a candidate is made for this kind of work. */
+static bool fits(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work) {
+    const int32_t schedule =
+        work->family == DG_FAMILY_GEMM ? DG_SCHEDULE_DENSE : DG_SCHEDULE_M_GROUPED;
+    return f->schedule == schedule && f->block_m >= 16 && f->block_m <= 128 &&
+           f->block_m % 16 == 0 && (f->math_groups == 1 || f->math_groups == 2) &&
+           f->block_n == 64 * f->math_groups && f->stages >= 3 && f->stages <= 32 &&
+           (f->splits == 1 || f->splits == 2 || f->splits == 4 || f->splits == 8);
+}
+
+/* How a candidate cuts the work; tiles count the CTAs that share one. */
+typedef struct cut_t {
+    int32_t ctas, shared_bytes;
+    int64_t tiles, most;
+} cut_t;
+
+static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options) {
+    const int64_t columns = dg_ceil_div(work->n, f->block_n) * f->splits;
+    const int64_t usual = usual_row_tiles(work, f->block_m);
+    const bool dense = work->family == DG_FAMILY_GEMM;
+    return (cut_t){.ctas = usable_ctas(machine, options, f->splits),
+        .shared_bytes = DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(f->block_m, f->block_n, f->stages),
+        .tiles = usual * columns,
+        .most = (dense ? usual : dg_group_tile_bound(work, f->block_m)) * columns};
+}
+
+/* Predicted microseconds of a candidate; INFINITY if it cannot run. */
+static float price_candidate(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    if (!fits(f, work) || !dg_tile_allowed(options, f->block_m, f->block_n)) return INFINITY;
+    const cut_t cut = cut_work(f, work, machine, options);
+    if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
+        return INFINITY;
+    /* a product of 32 columns takes the tensor cores as long as one of 48 */
+    const int32_t width = f->block_m < 48 ? 48 : f->block_m;
+    const dg_tile_cost_t tile = {f->block_n, width,
+        dg_estimate_block_clocks(
+            f->block_n, width, f->math_groups, true, (int64_t)(f->block_m + f->block_n) * 128),
+        TILE_CLOCKS + (float)(f->block_m * f->block_n / f->splits) * CLOCKS_PER_ELEMENT +
+            (f->splits > 1 ? CLUSTER_CLOCKS : 0)};
+    const dg_launch_cost_t launch = {.tiles = cut.tiles,
+        .k_blocks = dg_ceil_div(dg_ceil_div(work->k, 128), f->splits),
+        .ctas = cut.ctas,
+        .cluster = 1,
+        .bytes = bytes,
+        .launches = work->family == DG_FAMILY_GEMM ? 1 : 2};
+    return dg_predict_us(machine, &tile, &launch);
+}
+
+bool dg_plan_sm90_fp8_gemm_swap(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, dg_plan_t *plan) {
+    const char *obstacle = dg_sm90_fp8_gemm_block_obstacle(work);
+    if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
+    if (options->batch_invariant) return dg_refuse_work(plan, "not batch invariant");
+    const int64_t bytes = dg_work_bytes(work);
+    const dg_specialisation_t *entry, *best = NULL;
+    float best_us = INFINITY;
+    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
+        const dg_sm90_fp8_gemm_swap_fields_t f = dg_sm90_fp8_gemm_swap_fields(entry);
+        const float us = price_candidate(&f, work, machine, options, bytes);
+        if (us < best_us) best = entry, best_us = us;
+    }
+    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    const dg_sm90_fp8_gemm_swap_fields_t f = dg_sm90_fp8_gemm_swap_fields(best);
+    const cut_t cut = cut_work(&f, work, machine, options);
+    dg_plan_group_stages(work, f.block_m, plan);
+    plan->kernel = ID;
+    plan->stage[plan->stage_count++] = (dg_plan_stage_t){.specialisation = *best,
+        .grid = dg_persistent_grid(cut.most, cut.ctas, f.splits),
+        .threads = (uint32_t)f.math_groups * 128 + 128,
+        .cluster = (uint32_t)f.splits,
+        .shared_bytes = (uint32_t)cut.shared_bytes};
+    plan->block_m = f.block_m;
+    plan->block_n = f.block_n;
+    plan->splits = f.splits;
+    plan->band = BAND_ROWS;
+    plan->us = best_us;
+    return true;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Planning of kernels/sm90/fp8_gemm_vector.cu: which work it takes and which entry of the catalogue
+ * serves it best. Called by plan.c; calls cost.c and group_stages.c. Same shape as the other kernels'
+ * files.
+ *
+ * Every candidate adds the blocks of k of an element in the same order in the same way, so all of
+ * them give the same bits: batch invariance asks nothing more.
+ */
+#include "plan/sm90_fp8_gemm_vector.h"
+
+#include <math.h>
+
+#include "base/integer.h"
+#include "kernels/args/fp8_gemm_vector.h"
+#include "plan/cost.h"
+#include "plan/group_stages.h"
+
+#define ID DG_KERNEL_SM90_FP8_GEMM_VECTOR
+#define BAND_ROWS 16 /* CTA tiles that a band of the raster is high */
+#define MAP_THREADS 128
+
+/* Rounding up to tiles of a pair must not pass 2^31, nor may the count of all tiles. */
+#define MAX_EXTENT (INT32_MAX - 1024)
+
+/* Whether groups of tokens begin at multiples of 16, as TMA wants where k is fastest. */
+static bool groups_begin_aligned(const dg_work_t *work) {
+    if (work->family != DG_FAMILY_K_GROUPED_GEMM || work->aligned_groups) return true;
+    return work->group_form == DG_GROUPS_PSUM && work->group_alignment % 16 == 0;
+}
+
+/* NULL if the kernel can read this side, else what it asks for. */
+static const char *find_side_obstacle(const dg_work_side_t *side, const dg_work_t *work) {
+    if (side->dtype != DG_DTYPE_E4M3) return "a and b must be e4m3";
+    if (side->gathered) return "rows must not be picked by a list";
+    if (side->scale_dtype != DG_DTYPE_NONE &&
+        (side->scale_dtype != DG_DTYPE_F32 || side->gran_mn != 1 || side->gran_k != 128))
+        return "a and b must have f32 factors 1 x 128, or none";
+    if (side->alignment < 16) return "address and pitch of a and b must be multiples of 16 bytes";
+    if (side->flat && !work->aligned_groups)
+        return "the host must know that groups of flat operands have multiples of 16 tokens";
+    if (side->k_contiguous && !groups_begin_aligned(work))
+        return "groups must begin at multiples of 16 tokens where tokens are contiguous";
+    return NULL;
+}
+
+static const char *find_obstacle(const dg_work_t *work) {
+    if (work->family == DG_FAMILY_M_GROUPED_GEMM) return "not groups along m";
+    const char *obstacle = find_side_obstacle(&work->a, work);
+    if (obstacle == NULL) obstacle = find_side_obstacle(&work->b, work);
+    if (obstacle != NULL) return obstacle;
+    if (work->m < 1 || work->n < 1 || work->k < 1 || work->group_count < 1)
+        return "no extent may be 0";
+    if (work->m > MAX_EXTENT || work->n > MAX_EXTENT || work->k > MAX_EXTENT)
+        return "extents must be below 2^31";
+    return NULL;
+}
+
+/* Matrices of d that have all tiles of m x n each. */
+static int64_t count_matrices(const dg_work_t *work) {
+    const bool each = work->family == DG_FAMILY_K_GROUPED_GEMM && work->k_output != DG_K_OUTPUT_SUM;
+    return each ? work->group_count : 1;
+}
+
+/* k blocks of a usual tile: each group of tokens ends inside one. */
+static int64_t usual_k_blocks(const dg_work_t *work) {
+    const int64_t blocks = dg_ceil_div(work->k, 128);
+    if (work->family != DG_FAMILY_K_GROUPED_GEMM) return blocks;
+    if (work->k_output == DG_K_OUTPUT_SUM) return blocks + work->group_count / 2;
+    return dg_ceil_div(blocks, work->group_count) + 1;
+}
+
+/* How a candidate cuts the work. */
+typedef struct cut_t {
+    int32_t cluster, cluster_m, shared_bytes, ctas;
+    int64_t tiles; /* whole clusters */
+} cut_t;
+
+static cut_t cut_work(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options) {
+    const int32_t cluster = f->share == DG_SHARE_NONE ? 1 : 2;
+    const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
+    return (cut_t){.cluster = cluster,
+        .cluster_m = cluster_m,
+        .shared_bytes =
+            DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(f->block_m, f->block_n, f->stages, f->math_groups),
+        .ctas = dg_usable_ctas(machine, options, cluster),
+        .tiles = dg_ceil_div(work->m, f->block_m * cluster_m) *
+                 dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster *
+                 count_matrices(work)};
+}
+
+/* What the kernel's text asserts, so that no candidate is planned that does not compile. */
+static bool is_valid(const dg_sm90_fp8_gemm_vector_fields_t *f) {
+    const bool tile = f->math_groups >= 1 && f->math_groups <= 3 && f->block_m > 0 &&
+                      f->block_m <= 256 && f->block_m % (64 * f->math_groups) == 0 &&
+                      f->block_n > 0 && f->block_n <= 256 && f->block_n % 32 == 0;
+    const bool turned = (!f->a_mn || f->block_m % 128 == 0) && (!f->b_mn || f->block_n == 128) &&
+                        (!f->a_mn || f->share != DG_SHARE_A || f->block_m == 256);
+    return tile && turned && f->stages >= 2 && f->stages <= 16 && f->share >= 0 && f->share <= 2 &&
+           f->unroll_k >= 1;
+}
+
+/* Whether a candidate is made for this kind of work. */
+static bool fits(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
+    const bool grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
+    return f->schedule == (grouped ? DG_SCHEDULE_K_GROUPED : DG_SCHEDULE_DENSE) &&
+           f->a_mn == !work->a.k_contiguous && f->b_mn == !work->b.k_contiguous &&
+           f->out_f32 == (work->out_dtype == DG_DTYPE_F32);
+}
+
+/* Estimated, not measured: a factor for each column costs a multiplication for every element and
+ * block more than the kernel with one for 128 columns has, and turning operands some more. */
+static dg_tile_cost_t find_tile_cost(
+    const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
+    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
+    const float area = (float)(f->block_m * f->block_n);
+    const bool lines = work->n % 4 == 0 && work->d_alignment >= (f->out_f32 ? 16 : 8) &&
+                       (!work->accumulates || work->c_alignment >= (f->out_f32 ? 16 : 8));
+    dg_tile_cost_t cost = {f->block_m, f->block_n,
+        dg_estimate_block_clocks(f->block_m, f->block_n, f->math_groups, true, loaded), 800};
+    cost.block_clocks *= f->a_mn || f->b_mn ? 1.25f : 1.15f;
+    cost.tile_clocks += area * (float)(1 + f->out_f32 + work->accumulates) / 14;
+    if (!lines) cost.tile_clocks += area / 4;
+    return cost;
+}
+
+/* Predicted microseconds of a candidate; INFINITY if it cannot run. bytes: dg_work_bytes() */
+static float price_candidate(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
+    if (!fits(f, work) || !is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n))
+        return INFINITY;
+    const cut_t cut = cut_work(f, work, machine, options);
+    if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.tiles > MAX_EXTENT)
+        return INFINITY;
+    const dg_tile_cost_t tile = find_tile_cost(f, work);
+    const int32_t helpers = work->family == DG_FAMILY_GEMM ? 0 : 1;
+    const dg_launch_cost_t launch = {.tiles = cut.tiles,
+        .k_blocks = usual_k_blocks(work),
+        .ctas = cut.ctas,
+        .cluster = cut.cluster,
+        .bytes = bytes,
+        .launches = 1 + helpers + dg_sm90_fp8_gemm_vector_has_flat(work)};
+    return dg_predict_us(machine, &tile, &launch);
+}
+
+static void add_map_stage(const dg_work_t *work, dg_plan_t *plan) {
+    const uint32_t groups = (uint32_t)work->group_count, per_cta = MAP_THREADS / 32;
+    plan->stage[plan->stage_count++] = (dg_plan_stage_t){
+        .specialisation = {.kernel = DG_KERNEL_SM90_FLAT_MAPS, .values = {MAP_THREADS}},
+        .grid = (groups + per_cta - 1) / per_cta,
+        .threads = MAP_THREADS,
+        .cluster = 1,
+        .shared_bytes = DG_SM90_FLAT_MAPS_SHARED_BYTES(MAP_THREADS)};
+    plan->workspace += 2 * (uint64_t)groups * sizeof(dg_tensor_map_t);
+}
+
+static void fill_plan(const dg_specialisation_t *specialisation, const dg_work_t *work,
+    const dg_machine_t *machine, const dg_plan_options_t *options, dg_plan_t *plan) {
+    const dg_sm90_fp8_gemm_vector_fields_t f = dg_sm90_fp8_gemm_vector_fields(specialisation);
+    const cut_t cut = cut_work(&f, work, machine, options);
+    dg_plan_group_stages(work, f.block_m, plan);
+    if (dg_sm90_fp8_gemm_vector_has_flat(work)) add_map_stage(work, plan);
+    plan->kernel = ID;
+    plan->stage[plan->stage_count++] = (dg_plan_stage_t){.specialisation = *specialisation,
+        .grid = dg_persistent_grid(cut.tiles, cut.ctas, cut.cluster),
+        .threads = (uint32_t)f.math_groups * 128 + 128,
+        .cluster = (uint32_t)cut.cluster,
+        .shared_bytes = (uint32_t)cut.shared_bytes};
+    plan->block_m = f.block_m;
+    plan->block_n = f.block_n;
+    plan->splits = 1;
+    plan->band = BAND_ROWS / cut.cluster_m;
+}
+
+bool dg_plan_sm90_fp8_gemm_vector(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, dg_plan_t *plan) {
+    const char *obstacle = find_obstacle(work);
+    if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
+    const int64_t bytes = dg_work_bytes(work);
+    const dg_specialisation_t *entry, *best = NULL;
+    float best_us = INFINITY;
+    for (int32_t i = 0; (entry = dg_plan_candidate(ID, options, i)); i++) {
+        const dg_sm90_fp8_gemm_vector_fields_t f = dg_sm90_fp8_gemm_vector_fields(entry);
+        const float us = price_candidate(&f, work, machine, options, bytes);
+        if (us < best_us) best = entry, best_us = us;
+    }
+    if (best == NULL) return dg_refuse_work(plan, "no tile of its catalogue fits the options");
+    fill_plan(best, work, machine, options, plan);
+    plan->us = best_us;
+    return true;
+}
