@@ -90,6 +90,11 @@ static void take_result(void *user, int32_t done, int32_t total, const char *nam
     }
 }
 
+static void free_kernels(compile_t *self) {
+    for (int32_t i = 0; i < self->count; i++) free(self->kernels[i]);
+    free(self->kernels);
+}
+
 static int compile(const cli_verb_t *verb, int argc, char **argv) {
     compile_t self = {.architecture = 0};
     const char *kernel = NULL;
@@ -97,9 +102,15 @@ static int compile(const cli_verb_t *verb, int argc, char **argv) {
     if (parsed != CLI_PARSED) return parsed == CLI_PARSED_HELP ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     if (self.list != NULL) {
         const int status = read_list(&self, verb);
-        if (status != CLI_EXIT_OK) return status;
+        if (status != CLI_EXIT_OK) {
+            free_kernels(&self);
+            return status;
+        }
     }
-    if (kernel != NULL && !add_kernel(&self, kernel)) return CLI_EXIT_FAILED;
+    if (kernel != NULL && !add_kernel(&self, kernel)) {
+        free_kernels(&self);
+        return CLI_EXIT_FAILED;
+    }
 
     dg_compile_args_t args = DG_COMPILE_ARGS_INIT;
     args.kernels = (const char *const *)self.kernels;
@@ -118,8 +129,7 @@ static int compile(const cli_verb_t *verb, int argc, char **argv) {
     if (!self.json)
         printf("%d compiled, %d ready before, %d failed\n", (int)self.made, (int)self.ready,
             (int)self.failed);
-    for (int32_t i = 0; i < self.count; i++) free(self.kernels[i]);
-    free(self.kernels);
+    free_kernels(&self);
     return status == DG_STATUS_OK ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }
 

@@ -69,8 +69,9 @@ static bool read_any(const dg_cache_folder_t *folder, const dg_program_t *progra
 
 bool dg_find_on_disk(const dg_program_t *program, const char *compiler, void **file,
     const void **cubin, size_t *bytes) {
-    const dg_cache_folder_t *const folders[] = {dg_user_cache(), dg_system_cache()};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    enum { LAYERS = 2 };
+    const dg_cache_folder_t *const folders[LAYERS] = {dg_user_cache(), dg_system_cache()};
+    for (int i = 0; i < LAYERS; i++) {
         char path[DG_PATH_BYTES];
         if (folders[i]->path[0] == '\0') continue;
         const bool found =

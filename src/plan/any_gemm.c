@@ -38,7 +38,8 @@ static bool has_stack(const dg_work_t *work) {
 static double usual_row_tiles(const dg_work_t *work, int32_t block) {
     const double groups = work->group_count;
     if (work->family != DG_FAMILY_M_GROUPED_GEMM) return (double)dg_ceil_div(work->m, block);
-    if (work->group_form != DG_GROUPS_MASKED) return (double)(work->m / block) + (groups + 1) / 2;
+    const int64_t whole_tiles = work->m / block;
+    if (work->group_form != DG_GROUPS_MASKED) return (double)whole_tiles + (groups + 1) / 2;
     const int64_t rows =
         work->expected_m > 0 && work->expected_m < work->m ? work->expected_m : work->m;
     return groups * (double)dg_ceil_div(rows, block);

@@ -83,7 +83,7 @@ static float price_candidate(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_w
     const dg_tile_cost_t tile = {f->block_n, width,
         dg_estimate_block_clocks(
             f->block_n, width, f->math_groups, true, (int64_t)(f->block_m + f->block_n) * 128),
-        TILE_CLOCKS + (float)(f->block_m * f->block_n / f->splits) * CLOCKS_PER_ELEMENT +
+        TILE_CLOCKS + (float)(f->block_m * f->block_n) / (float)f->splits * CLOCKS_PER_ELEMENT +
             (f->splits > 1 ? CLUSTER_CLOCKS : 0)};
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_ceil_div(dg_ceil_div(work->k, 128), f->splits),

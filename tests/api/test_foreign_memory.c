@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors in memory that the host cannot read. A build without GPU kernels refuses them before it
- * reads anything, group values included, and names the argument as the call spells it: every address
- * here faults when it is touched.
+ * Tensors in memory that the host cannot read, on a machine without a GPU: casts and layouts, which
+ * have no GPU kernels, refuse them by name, products say that there is no driver. Nothing is read
+ * before that, group values included: every address here faults when it is touched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,11 +74,15 @@ static void products_do_not_read_there(void **state) {
     (void)state;
     dg_m_grouped_gemm_args_t args = DG_M_GROUPED_GEMM_ARGS_INIT;
     args.a.data = on_gpu(DG_DTYPE_E4M3, 8, 4);
-    args.b.data = on_gpu(DG_DTYPE_E4M3, 8, 4);
+    args.b.data = dg_tensor_3d((const void *)(uintptr_t)0x1000, DG_DTYPE_E4M3, 2, 4, 4);
+    args.b.data.device = args.a.data.device;
+    args.a.gran_mn = args.b.gran_mn = 1;
+    args.a.gran_k = args.b.gran_k = 128;
     args.d = on_gpu(DG_DTYPE_F32, 8, 4);
+    args.d.data = (void *)(uintptr_t)0x100000; /* apart from the inputs */
     args.groups.form = DG_GROUPS_INDEX;
     args.groups.values = on_gpu(DG_DTYPE_I32, 8, 0);
-    refused(dg_m_grouped_gemm(NULL, &args, NULL), DG_STATUS_UNSUPPORTED, "d");
+    refused(dg_m_grouped_gemm(NULL, &args, NULL), DG_STATUS_UNSUPPORTED, "");
 }
 
 int main(void) {

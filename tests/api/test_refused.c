@@ -76,7 +76,7 @@ static void results(void **state) {
             {SET(gemm.d.data, (char *)memory.d + 2)}},
         {GEMM, DG_STATUS_BAD_DEVICE, "d", "type 7", "set the tensor's device",
             {SET(gemm.d.device.type, 7)}},
-        {GEMM, DG_STATUS_UNSUPPORTED, "d", "device 0", "CPU memory",
+        {GEMM, DG_STATUS_UNSUPPORTED, "", "no CUDA driver", "CPU memory",
             {SET(gemm.a.data.device.type, 2), SET(gemm.a.scale.device.type, 2),
                 SET(gemm.b.data.device.type, 2), SET(gemm.b.scale.device.type, 2),
                 SET(gemm.c.device.type, 2), SET(gemm.d.device.type, 2)}},
