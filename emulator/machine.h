@@ -161,6 +161,7 @@ struct TensorMemory {
     std::vector<Clock> accesses, products;   // made by each warp so far
     bool may_allocate = true;
     uint32_t ctas = 0; // 1 or 2: the cta_group that the kernel uses
+    Clocks freed;      // what was known to those who gave columns back
     WaitList waiters;
     std::deque<std::function<void()>> queue; // products and copies that have not been executed
     uint32_t executed = 0;

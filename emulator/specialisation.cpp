@@ -15,8 +15,12 @@ static std::map<std::string, Specialisation> &registered() {
     return all;
 }
 
-RegisterSpecialisation::RegisterSpecialisation(const Specialisation &s) {
+RegisterSpecialisation::RegisterSpecialisation(const Specialisation &s) : name(s.name) {
     registered().emplace(s.name, s);
+}
+
+RegisterSpecialisation::~RegisterSpecialisation() {
+    registered().erase(name);
 }
 
 std::vector<Specialisation> specialisations(const char *kernel) {

@@ -41,8 +41,13 @@ template <class Args> Launch make_launch(const Specialisation &s, uint32_t grid,
     return make_launch(s, grid, args, sizeof *args);
 }
 
+// For as long as it lives; a shared object may be unloaded.
 struct RegisterSpecialisation {
+    const char *name;
     explicit RegisterSpecialisation(const Specialisation &s);
+    ~RegisterSpecialisation();
+    RegisterSpecialisation(const RegisterSpecialisation &) = delete;
+    RegisterSpecialisation &operator=(const RegisterSpecialisation &) = delete;
 };
 
 // Calls a kernel with the arguments that a pointer leads to.

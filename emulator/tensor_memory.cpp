@@ -71,6 +71,7 @@ void tensor_allocate(uint32_t ctas, uint32_t destination, uint32_t columns) {
             block(tensor.waiters, "tcgen05.alloc", columns);
             first = find_place(tensor, columns);
         }
+        acquire(current, tensor.freed);
         for (uint32_t i = first; i < first + columns; i++) {
             tensor.allocated[i] = columns;
             for (uint32_t q = 0; q < 4; q++) tensor.granules[i * 4 + q].written = 0;
@@ -92,16 +93,19 @@ void tensor_deallocate(uint32_t ctas, uint32_t address, uint32_t columns) {
     same_in_all_lanes("tcgen05.dealloc", static_cast<uint64_t>(address) << 32 | columns);
     if (current->lane != 0) return;
     const uint32_t first = column_of(address);
+    Access access = access_by_thread(current, ACCESS_WRITE);
+    access.bytes = 0xffff;
     for (uint32_t i = first; i < first + columns; i++) {
         if (i >= TENSOR_COLUMNS || tensor.allocated[i] != columns || first % columns)
             fail("TMEM", "tcgen05.dealloc of %u columns at %u: not allocated like this", columns,
                 first);
         if (config.check_races)
             for (uint32_t q = 0; q < 4; q++)
-                check_granule(tensor.granules[i * 4 + q], access_by_thread(current, ACCESS_WRITE),
-                    current->clocks, "tcgen05.dealloc", "tensor memory column", i, true);
+                check_granule(tensor.granules[i * 4 + q], access, current->clocks,
+                    "tcgen05.dealloc", "tensor memory column", i, true);
         tensor.allocated[i] = 0;
     }
+    release_to(tensor.freed, current);
     wake(tensor.waiters);
 }
 
@@ -169,13 +173,13 @@ static uint32_t start_access(uint32_t address, uint32_t count, uint8_t flags, co
     if (address >> 16 != quarter * 32)
         fail("TMEM", "%s: warp %u reaches lanes from %u on, not from %u", what, t->warp,
             quarter * 32, address >> 16);
-    same_in_all_lanes(what, address);
     if (t->lane == 0) {
         const Clock clock = ++tensor.accesses[t->warp];
         check_tensor(t->cta, address, count, quarter,
             access_by_agent(t->cta, agent_of_tensor_access(t->cta, t->warp), clock, flags),
             t->tensor_waited, what);
     }
+    same_in_all_lanes(what, address);
     return (quarter * 32 + t->lane) * TENSOR_COLUMNS + column_of(address);
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compiles a CUDA source for sm_90a with nvcc or NVRTC and refuses bad code.
+"""Compiles a CUDA source with nvcc or NVRTC and refuses bad code.
 
     compile_kernel.py nvcc|nvrtc SOURCE [-I FOLDER]... [-D NAME=VALUE]... [-o CUBIN]
+                      [--architecture sm_90a]
 
 Spilled registers and ptxas' remarks C75xx (wgmma serialised, setmaxnreg ignored) are errors: the
 code would be right and slow. Exits with 77 if the compiler is not installed. NVRTC is looked for in
@@ -134,6 +135,7 @@ def main():
     parser.add_argument("-I", action="append", default=[])
     parser.add_argument("-D", action="append", default=[])
     parser.add_argument("-o")
+    parser.add_argument("--architecture", default="sm_90a")
     arguments = parser.parse_args()
     compiler = find_nvcc() if arguments.compiler == "nvcc" else find_nvrtc()
     if compiler is None:
@@ -141,7 +143,7 @@ def main():
         sys.exit(SKIPPED)
     folders = [os.path.dirname(arguments.source)] + arguments.I
     text = "".join(flatten(arguments.source, folders))
-    cubin, log = compiler.compile(text, arguments.D, "sm_90a")
+    cubin, log = compiler.compile(text, arguments.D, arguments.architecture)
     bad = complaints(log)
     if arguments.o and os.path.exists(arguments.o):
         os.remove(arguments.o)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The text of a kernel with every include put in its place: what a compiler gets that has no folders
-to include from. Used by compile_kernel.py and embed_kernels.py.
+to include from. Used by compile_kernel.py and embed_kernels.py; alone, it prints a text:
+
+    kernel_text.py SOURCE FOLDER...
 
 It comes as a list of segments, cut where an include stood: kernels that include the same headers
 share most of their segments, and the library holds each once."""
 import os
 import re
+import sys
 
 INCLUDE = re.compile(r'#\s*include "([^"]+)"')
 
@@ -40,3 +43,9 @@ def _find(name, folders, where):
         if os.path.exists(path):
             return path
     raise SystemExit(f'{where}: "{name}" is in none of {", ".join(folders)}')
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    print("".join(flatten(sys.argv[1], sys.argv[2:])), end="")

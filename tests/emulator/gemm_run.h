@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 struct GemmShape {
     int32_t m, n, k;
@@ -21,7 +22,8 @@ struct GemmOptions {
     bool by_tma = true;     // d is stored by TMA, where whole rows of a chunk belong to a tile
     bool odd_pitch = false; // rows of d begin anywhere; by_tma must be false
     emu::Swizzle a_swizzle =
-        emu::Swizzle::B128; // of the tensor map of a; the kernel needs 128 bytes
+        emu::Swizzle::B128;                  // of the tensor map of a; the kernel needs 128 bytes
+    std::vector<uint16_t> *output = nullptr; // gets d with all that lies around it
 };
 
 // Empty if the run was right, otherwise what was wrong: a fault of the emulator, or wrong results.

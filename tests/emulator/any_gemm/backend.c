@@ -56,7 +56,7 @@ dg_status_t dg_cuda_encode_map(const dg_map_shape_t *shape, dg_tensor_map_t *map
 static const dg_machine_t machine = {.name = "emulated",
     .architecture = 90,
     .shared_bytes = 232448,
-    .clusters_of_2 = 2,
+    .clusters_of_2 = 66,
     .clock_mhz = 1500,
     .idle_clock_mhz = 1900,
     .memory_bytes_per_us = 1e6f,
