@@ -48,7 +48,8 @@ const char *dg_sm90_fp8_gemm_block_obstacle(const dg_work_t *work) {
     return obstacle != NULL ? obstacle : find_scale_obstacle(b, 128);
 }
 
-/* What was measured on an H200, with 4 or 5 stages; the time of a launch is taken off the tiles. */
+/* What was measured on an H200; the time of a launch is taken off the tiles. Tiles below 128 x 128 wait
+ * for loads. */
 typedef struct measured_t {
     int32_t math_groups, stages, unroll_k;
     dg_tile_cost_t cost;
@@ -56,6 +57,7 @@ typedef struct measured_t {
 
 static const measured_t measured[] = {
     {2, 4, 4, {256, 128, 1106, 3430}},
+    {2, 3, 4, {256, 128, 1112, 2800}},
     {2, 4, 1, {256, 128, 1148, 3040}},
     {3, 4, 4, {192, 128, 819, 2030}},
     {3, 4, 1, {192, 128, 860, 1510}},
@@ -63,6 +65,11 @@ static const measured_t measured[] = {
     {2, 5, 4, {128, 192, 820, 2810}},
     {2, 5, 4, {128, 160, 718, 2410}},
     {2, 5, 1, {128, 128, 636, 1380}},
+    {2, 6, 1, {128, 128, 636, 1380}},
+    {2, 7, 1, {128, 96, 560, 1300}},
+    {2, 8, 1, {128, 64, 510, 1200}},
+    {1, 8, 1, {64, 128, 520, 1400}},
+    {1, 12, 1, {64, 64, 500, 1000}},
 };
 
 /* What storing a tile costs beyond BF16 by TMA: estimated, 14 elements a clock for each of what F32
@@ -130,7 +137,7 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t 
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
         .shared_bytes = DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(f->block_m, f->block_n, f->stages,
-            f->math_groups, f->store_n, f->store_buffers, f->out_f32),
+            f->math_groups, f->store_n, f->store_buffers, f->out_f32, f->schedule),
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = usual * columns,
         .most = (dense ? usual : dg_group_tile_bound(work, rows)) * columns};

@@ -119,7 +119,8 @@ static dg_sm90_fp8_gemm_block_args_t make_args(const specialisation_t *s, const 
 
 static size_t shared_bytes(const specialisation_t *s) {
     const int bytes = DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(
-        s->block_m, s->block_n, s->stages, s->math_groups, s->store_n, s->store_buffers, 0);
+        s->block_m, s->block_n, s->stages, s->math_groups, s->store_n, s->store_buffers, 0,
+        DG_SCHEDULE_DENSE);
     return (size_t)bytes;
 }
 
