@@ -41,8 +41,8 @@
 #        define LOAD_REGISTERS (MATH_GROUPS == 1 ? 40 : 32)
 #        define MATH_REGISTERS (MATH_GROUPS == 1 ? 208 : 104)
 #    else
-#        define LOAD_REGISTERS (MATH_GROUPS <= 3 ? 40 : 24)
-#        define MATH_REGISTERS (MATH_GROUPS == 2 ? 232 : MATH_GROUPS == 3 ? 152 : 112)
+#        define LOAD_REGISTERS (MATH_GROUPS == 2 ? 40 : MATH_GROUPS == 3 ? 32 : 24)
+#        define MATH_REGISTERS (MATH_GROUPS == 2 ? 232 : MATH_GROUPS == 3 ? 160 : 112)
 #    endif
 #endif
 #define MOVES_REGISTERS (MATH_GROUPS > 1 || PER_SM > 1)

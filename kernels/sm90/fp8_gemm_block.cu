@@ -6,8 +6,8 @@
  * args/gemm.h. m, n, k are whatever the tensor maps describe: loads outside give zero.
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store, each warp for itself. In the
- * last warpgroup, warp 0 loads A, warp 1 loads B with the scales of b and publishes the tiles: one
- * thread would need 500 clocks to issue the loads of a block, more than small tiles multiply. Warps 2 and 3 bring the scales of a where TMA cannot; else warp 2 fetches c into L2.
+ * last warpgroup, warp 0 issues all TMA loads and warp 1 brings the scales of b and publishes the
+ * tiles. Warps 2 and 3 bring the scales of a where TMA cannot; else warp 2 fetches c into L2.
  *
  * Shared memory, from a 1024-byte aligned base:
  *
@@ -113,8 +113,8 @@ DEVICE void load_tile_scales(
     }
 }
 
-/* One thread: fills stage after stage with A and its scales. */
-DEVICE void load_a(const args_t *args) {
+/* One thread: fills stage after stage with A, B and the scales of A. */
+DEVICE void load_tiles(const args_t *args) {
     const uint32_t base = shared_base();
     const bool scales = args->scale_a_by_tma != 0;
     place_t p = {0, 0};
@@ -123,10 +123,13 @@ DEVICE void load_a(const args_t *args) {
         UNROLL_BY(1)
         for (int k = 0; k < tile.k_blocks; k++) {
             const uint32_t full = full_barrier(p);
+            const uint32_t a = base + p.stage * A_BYTES, b = base + AT_B + p.stage * B_BYTES;
             wait_empty(p);
-            mbarrier_arrive_expect(full, A_BYTES + (scales ? SCALE_A_BYTES : 0));
-            load_operand(base + p.stage * A_BYTES, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M,
-                k * 128, tile.row, tile.slab);
+            mbarrier_arrive_expect(full, A_BYTES + B_BYTES + (scales ? SCALE_A_BYTES : 0));
+            load_operand(
+                a, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M, k * 128, tile.row, tile.slab);
+            load_operand(
+                b, &args->b, full, SHARE == DG_SHARE_B, BLOCK_N, k * 128, tile.column, tile.group);
             if (scales) load_tile_scales(scale_a_at(p), &args->scale_a, full, &tile, k);
             p = next_place(p);
         }
@@ -185,9 +188,9 @@ DEVICE void fetch_scales(float *scales, const args_t *args, const tile_t *tile, 
     }
 }
 
-/* One warp: publishes tiles, loads B and writes its scales, stage after stage. 32 blocks of scales are
- * fetched at a time, the next 32 while these are handed out. */
-DEVICE void load_b(const args_t *args) {
+/* One warp: publishes tiles and writes the scales of b, stage after stage. 32 blocks are fetched at
+ * a time, the next 32 while these are handed out. */
+DEVICE void load_scales(const args_t *args) {
     const uint32_t lane = lane_index();
     float scales[SCALE_ROWS], coming[SCALE_ROWS] = {};
     tile_t tile, coming_tile;
@@ -220,12 +223,7 @@ DEVICE void load_b(const args_t *args) {
             wait_empty(p);
             if (lane < GROUPS) st_shared_f32(scale_b_at(p) + lane * 4, value);
             warp_sync();
-            if (lane == 0) {
-                const uint32_t full = full_barrier(p);
-                mbarrier_arrive_expect(full, B_BYTES);
-                load_operand(shared_base() + AT_B + p.stage * B_BYTES, &args->b, full,
-                    SHARE == DG_SHARE_B, BLOCK_N, (k + i) * 128, tile.column, tile.group);
-            }
+            if (lane == 0) mbarrier_arrive(full_barrier(p));
             p = next_place(p);
         }
         k = coming_k;
@@ -395,8 +393,8 @@ KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_a
     if (warp >= MATH_WARPS) {
         const uint32_t role = warp - MATH_WARPS;
         if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
-        if (role == 0 && lane_index() == 0) load_a(&args);
-        if (role == 1) load_b(&args);
+        if (role == 0 && lane_index() == 0) load_tiles(&args);
+        if (role == 1) load_scales(&args);
         if (role >= 2 && scales_by_warps) load_scales_a(&args, role - 2);
         if (ADD_C && role == 2 && !scales_by_warps) prefetch_c(&args.out);
     } else {
