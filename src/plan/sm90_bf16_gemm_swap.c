@@ -53,7 +53,7 @@ static int64_t count_tiles(const dg_sm90_bf16_gemm_swap_fields_t *f, const dg_wo
 #define FIXED_US 3.2f
 #define SHARED_TILE_US 1.0f
 #define NEXT_WAVE_US 2.0f
-#define ALONE_US 4.5f /* where only one CTA fits on an SM */
+#define ALONE_US 3.5f /* where only one CTA fits on an SM */
 #define RATE_REACHED .87f
 #define OVERLAP_LOSS .05f
 
