@@ -185,11 +185,21 @@ static bool take_array(
     return true;
 }
 
+/* Names of attributes as Python objects, made once: making one costs as much as looking it up. */
+static PyObject *dtype_word, *array_struct_word;
+
+static bool make_words(void) {
+    if (array_struct_word != NULL) return true;
+    dtype_word = PyUnicode_InternFromString("dtype");
+    if (dtype_word != NULL) array_struct_word = PyUnicode_InternFromString("__array_struct__");
+    return array_struct_word != NULL;
+}
+
 bool dgpy_read_array(
     PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out, bool *readonly) {
-    PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+    PyObject *dtype = make_words() ? PyObject_GetAttr(object, dtype_word) : NULL;
     PyObject *name = dtype != NULL ? name_dtype(dtype) : NULL;
-    PyObject *capsule = name != NULL ? PyObject_GetAttrString(object, "__array_struct__") : NULL;
+    PyObject *capsule = name != NULL ? PyObject_GetAttr(object, array_struct_word) : NULL;
     const array_struct_t *array = capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
     const bool fine = array != NULL && take_type_name(name, argument, role, out) &&
                       take_array(array, argument, out, readonly);

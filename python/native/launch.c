@@ -19,7 +19,8 @@ static PyObject *ask_python(const char *function, PyObject *output, Py_ssize_t n
     return result;
 }
 
-bool dgpy_find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
+/* The stream for a call whose output is `output`. On the CPU the launch stays empty. */
+static bool find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
     if (tensor->device.type != DG_DEVICE_CUDA) return true;
     const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
     if (exchange != NULL && exchange->current_stream != NULL) {
@@ -76,18 +77,38 @@ static bool ask_for_memory(dgpy_call_t *call, PyObject *output, size_t bytes, vo
     return dgpy_hold(call, pair) && !PyErr_Occurred();
 }
 
-bool dgpy_take_workspace(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
-    size_t bytes, dg_launch_t *launch) {
-    if (bytes == 0) return true;
-    const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
+/* What the library calls back with while no Python lock is held. */
+typedef struct frame_t {
+    dgpy_call_t *call;
+    PyObject *output;
+    const dg_tensor_t *tensor;
+    PyThreadState *thread;
+} frame_t;
+
+static void *take_workspace(void *user, size_t bytes) {
+    frame_t *frame = user;
+    PyEval_RestoreThread(frame->thread);
+    const dlpack_exchange_t *exchange = dgpy_exchange_of(frame->output);
     const size_t room = bytes + WORKSPACE_ALIGNMENT;
     void *address = NULL;
     const bool had = exchange != NULL && exchange->allocate != NULL
-                         ? allocate(call, exchange, tensor, room, &address)
-                         : ask_for_memory(call, output, room, &address);
-    if (!had) return false;
+                         ? allocate(frame->call, exchange, frame->tensor, room, &address)
+                         : ask_for_memory(frame->call, frame->output, room, &address);
+    frame->thread = PyEval_SaveThread();
+    if (!had) return NULL;
     const uintptr_t begin = (uintptr_t)address + WORKSPACE_ALIGNMENT - 1;
-    launch->workspace = (void *)(begin - begin % WORKSPACE_ALIGNMENT);
-    launch->workspace_size = bytes;
-    return true;
+    return (void *)(begin - begin % WORKSPACE_ALIGNMENT);
+}
+
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
+    const void *args, dg_status_t *status) {
+    frame_t frame = {call, output, tensor, NULL};
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.allocate = take_workspace;
+    launch.allocate_user = &frame;
+    if (!find_stream(output, tensor, &launch)) return false;
+    frame.thread = PyEval_SaveThread();
+    *status = run(args, &launch);
+    PyEval_RestoreThread(frame.thread);
+    return *status == DG_STATUS_OK || !PyErr_Occurred(); /* the framework's own exception stays */
 }

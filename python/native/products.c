@@ -87,9 +87,8 @@ static void transpose_operand(dg_operand_t *operand) {
     operand->scale = dg_tensor_transpose(operand->scale);
 }
 
-/* The two C functions of a family, with the type of their arguments left open. */
+/* The two C functions of a family. */
 typedef dg_status_t workspace_fn(const void *args, size_t *bytes);
-typedef dg_status_t run_fn(const void *args, const dg_launch_t *launch);
 
 static dg_status_t workspace_of_gemm(const void *args, size_t *bytes) {
     return dg_gemm_workspace(NULL, args, bytes);
@@ -110,19 +109,13 @@ static dg_status_t run_k_grouped(const void *args, const dg_launch_t *launch) {
     return dg_k_grouped_gemm(NULL, args, launch);
 }
 
-/* Runs a checked call on the device of d, the tensor of `output`, while other Python threads go on.
- * On a GPU stream and workspace come from d's framework. False: a Python exception is set. */
+/* Computes on the device of d, the tensor of `output`; in compile mode makes the checks alone, as the
+ * question for the workspace does. False: a Python exception is set. */
 static bool launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
-    workspace_fn *workspace, run_fn *run, const void *args, dg_status_t *status) {
-    dg_launch_t launch = DG_LAUNCH_INIT;
-    size_t bytes = 0;
-    if (d->device.type == DG_DEVICE_CUDA || compile_only) *status = workspace(args, &bytes);
-    if (*status != DG_STATUS_OK || compile_only) return true;
-    if (!dgpy_find_stream(output, d, &launch)) return false;
-    if (!dgpy_take_workspace(call, output, d, bytes, &launch)) return false;
-    PyThreadState *thread = PyEval_SaveThread();
-    *status = run(args, &launch);
-    PyEval_RestoreThread(thread);
+    workspace_fn *workspace, dgpy_run_fn *run, const void *args, dg_status_t *status) {
+    size_t bytes;
+    if (!compile_only) return dgpy_launch(call, output, d, run, args, status);
+    *status = workspace(args, &bytes);
     return true;
 }
 
