@@ -106,7 +106,7 @@ static bool take_type_name(
     return known;
 }
 
-/* Copies a sequence of at most DG_MAX_RANK integers; its length must be `rank` unless that is -1. */
+/* Copies a sequence of at most DG_MAX_RANK integers, and their number to *rank. */
 static bool take_extents(PyObject *sequence, const char *argument, int64_t *values, int32_t *rank) {
     const Py_ssize_t count = PySequence_Size(sequence);
     if (count < 0) return false;
@@ -237,12 +237,18 @@ bool dgpy_read_attributes(
     PyObject *stride = shape != NULL ? PyObject_CallMethod(object, "stride", NULL) : NULL;
     PyObject *address = stride != NULL ? PyObject_CallMethod(object, "data_ptr", NULL) : NULL;
     bool fine = false;
+    int32_t strides = -1;
     if (address != NULL) {
         out->data = PyLong_AsVoidPtr(address);
         fine = !PyErr_Occurred() && take_type_name(name, argument, role, out) &&
                take_device(device, argument, out) &&
                take_extents(shape, argument, out->shape, &out->rank) &&
-               take_extents(stride, argument, out->stride, &out->rank);
+               take_extents(stride, argument, out->stride, &strides);
+    }
+    if (fine && strides != out->rank) {
+        PyErr_Format(
+            dgpy_argument_error, "%s: %d strides for %d axes", argument, strides, out->rank);
+        fine = false;
     }
     Py_XDECREF(address);
     Py_XDECREF(stride);

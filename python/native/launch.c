@@ -112,3 +112,17 @@ bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
     PyEval_RestoreThread(frame.thread);
     return *status == DG_STATUS_OK || !PyErr_Occurred(); /* the framework's own exception stays */
 }
+
+static bool compile_only; /* set_compile_mode(1), see settings.c */
+
+void dgpy_set_compile_only(bool on) {
+    compile_only = on;
+}
+
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
+    const dgpy_family_t *family, const void *args, dg_status_t *status) {
+    size_t bytes;
+    if (!compile_only) return dgpy_launch(call, output, d, family->run, args, status);
+    *status = family->workspace(args, &bytes);
+    return true;
+}

@@ -202,6 +202,24 @@ bool dgpy_read_output(
     return true;
 }
 
+bool dgpy_read_pair(dgpy_call_t *call, PyObject *pair, const char *name, const char *scale_name,
+    dg_tensor_t *data, dg_tensor_t *scale) {
+    if (!(PyTuple_Check(pair) || PyList_Check(pair)) || PySequence_Size(pair) != 2) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a pair (tensor, scale factors), got a %R", name,
+            Py_TYPE(pair));
+        return false;
+    }
+    for (int32_t i = 0; i < 2; i++) {
+        PyObject *item = PySequence_GetItem(pair, i);
+        if (item == NULL) return false;
+        const bool fine = i == 0 ? dgpy_require_tensor(call, item, name, DGPY_OPERAND, data)
+                                 : dgpy_read_tensor(call, item, scale_name, DGPY_SCALE, scale);
+        Py_DECREF(item);
+        if (!fine) return false;
+    }
+    return true;
+}
+
 bool dgpy_read_int64(PyObject *object, const char *argument, int64_t *out) {
     PyObject *index = PyNumber_Index(object);
     if (index == NULL) {

@@ -46,6 +46,10 @@ bool dgpy_require_tensor(
 bool dgpy_read_output(
     dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out);
 
+/* Reads an operand given as a pair (values, factors). */
+bool dgpy_read_pair(dgpy_call_t *call, PyObject *pair, const char *name, const char *scale_name,
+    dg_tensor_t *data, dg_tensor_t *scale);
+
 /* The table of C functions of a tensor's type, NULL if it has none. */
 const struct dlpack_exchange_t *dgpy_exchange_of(PyObject *object);
 
@@ -76,6 +80,7 @@ bool dgpy_expect_arguments(const char *function, Py_ssize_t given, Py_ssize_t ex
 
 /* Tables of functions, one for each file. */
 extern PyMethodDef dgpy_product_methods[];
+extern PyMethodDef dgpy_k_grouped_methods[];
 extern PyMethodDef dgpy_cast_methods[];
 extern PyMethodDef dgpy_layout_methods[];
 extern PyMethodDef dgpy_setting_methods[];

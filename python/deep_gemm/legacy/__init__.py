@@ -10,7 +10,6 @@ this library's own kernels, on any device it supports.
 """
 from .. import _native
 from .._groups import INDEX, PSUM
-from ..k_grouped import _TOKENS_FIRST
 from ..runtime import get_mk_alignment_for_contiguous_layout
 
 __all__ = [
@@ -63,10 +62,8 @@ def _check_starts(k_start, k_end):
 def _k_grouped(a, b, d, handle, acc, gather_a):
     k_indices, k_start, k_end = handle
     _check_starts(k_start, k_end)
-    rows_a, rows_b = (k_indices, None) if gather_a else (None, k_indices)
-    _native.k_grouped_gemm((a, None, _TOKENS_FIRST, False, 128, rows_a),
-                           (b, None, _TOKENS_FIRST, False, 128, rows_b), d, d if acc else None,
-                           (PSUM, k_end, 0, None), False)
+    rows = (k_indices, None) if gather_a else (None, k_indices)
+    _native.k_grouped_gemm(a, b, d, d if acc else None, (PSUM, k_end, 0, None), 128, False, *rows)
 
 
 def a_fused_k_grouped_bf16_gemm_tn_contiguous_tl(a, b, d, handle, acc):
