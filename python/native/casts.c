@@ -51,6 +51,7 @@ static PyObject *quantize(PyObject *self, PyObject *const *args, Py_ssize_t coun
     dg_quantize_args_t cast = DG_QUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
     bool parsed = dgpy_read_tensor(&call, args[0], "x", DGPY_PLAIN, &cast.x) &&
+                  dgpy_find_stream(&call, args[0], &cast.x) &&
                   read_quantized(&call, args[1], true, &cast.out[0]) &&
                   read_quantized(&call, args[2], true, &cast.out[1]) &&
                   dgpy_read_groups(&call, args[3], &cast.groups);
@@ -67,8 +68,9 @@ static PyObject *dequantize(PyObject *self, PyObject *const *args, Py_ssize_t co
     memset(&call, 0, sizeof call);
     dg_dequantize_args_t cast = DG_DEQUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = read_quantized(&call, args[0], false, &cast.q) &&
-                  dgpy_read_output(&call, args[1], "x", DGPY_PLAIN, &cast.x) &&
+    bool parsed = dgpy_read_output(&call, args[1], "x", DGPY_PLAIN, &cast.x) &&
+                  dgpy_find_stream(&call, args[1], &cast.x) &&
+                  read_quantized(&call, args[0], false, &cast.q) &&
                   dgpy_read_groups(&call, args[2], &cast.groups);
     if (parsed && !call.wrapped)
         parsed = dgpy_launch(&call, args[1], &cast.x, run_dequantize, &cast, &status);

@@ -259,18 +259,45 @@ bool dgpy_read_attributes(
     return fine;
 }
 
-/* Asks for a versioned capsule, which says whether memory may be written; older producers know only
- * the call without arguments. */
-static PyObject *make_capsule(PyObject *object) {
+/* The device type that the producer tells, 0 if it does not. */
+static long ask_device_type(PyObject *object) {
+    PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+    PyObject *type = device != NULL ? PySequence_GetItem(device, 0) : NULL;
+    PyObject *index = type != NULL ? PyNumber_Index(type) : NULL;
+    const long number = index != NULL ? PyLong_AsLong(index) : 0;
+    PyErr_Clear();
+    Py_XDECREF(index);
+    Py_XDECREF(type);
+    Py_XDECREF(device);
+    return number;
+}
+
+/* The keyword `stream` of __dlpack__: the stream on which the memory shall be ready, 1 for the default
+ * one; -1, before the call's stream is known, asks for nothing: then it is the output's own. */
+static PyObject *name_stream(const dgpy_call_t *call) {
+    if (!call->on_gpu) return PyLong_FromLong(-1);
+    return call->stream == NULL ? PyLong_FromLong(1) : PyLong_FromVoidPtr(call->stream);
+}
+
+/* A versioned capsule, which says whether memory may be written; older producers know only the call
+ * without arguments. */
+static PyObject *make_capsule(const dgpy_call_t *call, PyObject *object) {
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
-    PyObject *keywords = Py_BuildValue("{s(ii)}", "max_version", 1, 1);
+    PyObject *keywords = method != NULL ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
     PyObject *nothing = PyTuple_New(0);
     PyObject *capsule = NULL;
-    if (method != NULL && keywords != NULL && nothing != NULL) {
+    bool ready = keywords != NULL && nothing != NULL;
+    if (ready && ask_device_type(object) == DG_DEVICE_CUDA) {
+        PyObject *stream = name_stream(call);
+        ready = stream != NULL && PyDict_SetItemString(keywords, "stream", stream) == 0;
+        Py_XDECREF(stream);
+    }
+    if (ready) {
         capsule = PyObject_Call(method, nothing, keywords);
         if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Clear();
-            capsule = PyObject_Call(method, nothing, NULL);
+            if (PyDict_DelItemString(keywords, "max_version") == 0)
+                capsule = PyObject_Call(method, nothing, keywords);
         }
     }
     Py_XDECREF(nothing);
@@ -281,7 +308,7 @@ static PyObject *make_capsule(PyObject *object) {
 
 bool dgpy_read_capsule(dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role,
     dg_tensor_t *out, bool *readonly) {
-    PyObject *capsule = make_capsule(object);
+    PyObject *capsule = make_capsule(call, object);
     if (capsule == NULL || !dgpy_hold(call, capsule)) return false;
     /* The capsule keeps its name: its own destructor then frees the tensor when the call lets go. */
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {

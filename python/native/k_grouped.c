@@ -115,7 +115,10 @@ static bool read_lists(dgpy_call_t *call, PyObject *d, PyObject *c, outputs_t *o
     gemm->output = DG_K_OUTPUT_LIST;
     gemm->d_list = outputs->d;
     if (!read_list(call, d, "d", outputs->d, &d_count, &gemm->d)) return false;
-    if (c == Py_None) return true;
+    PyObject *first = PySequence_GetItem(d, 0);
+    const bool found = first != NULL && dgpy_find_stream(call, first, &gemm->d);
+    Py_XDECREF(first);
+    if (!found || c == Py_None) return found;
     gemm->c_list = (const void *const *)outputs->c;
     if (!read_list(call, c, "c", outputs->c, &c_count, &c_like)) return false;
     if (call->wrapped || (c_count == d_count && memcmp(&c_like, &gemm->d, sizeof c_like) == 0))
@@ -129,6 +132,7 @@ static bool read_outputs(dgpy_call_t *call, PyObject *d, PyObject *c, outputs_t 
     dg_k_grouped_gemm_args_t *gemm) {
     if (PyList_Check(d) || PyTuple_Check(d)) return read_lists(call, d, c, outputs, gemm);
     if (!dgpy_read_output(call, d, "d", DGPY_PLAIN, &gemm->d) ||
+        !dgpy_find_stream(call, d, &gemm->d) ||
         !dgpy_read_tensor(call, c, "c", DGPY_PLAIN, &gemm->c))
         return false;
     gemm->output = gemm->d.rank == 2 ? DG_K_OUTPUT_SUM : DG_K_OUTPUT_STACK;

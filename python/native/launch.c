@@ -19,16 +19,16 @@ static PyObject *ask_python(const char *function, PyObject *output, Py_ssize_t n
     return result;
 }
 
-/* The stream for a call whose output is `output`. On the CPU the launch stays empty. */
-static bool find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
-    if (tensor->device.type != DG_DEVICE_CUDA) return true;
+bool dgpy_find_stream(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor) {
+    if (call->wrapped || tensor->device.type != DG_DEVICE_CUDA) return true;
+    call->on_gpu = true;
     const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
     if (exchange != NULL && exchange->current_stream != NULL) {
-        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &launch->stream) == 0;
+        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &call->stream) == 0;
     }
     PyObject *stream = ask_python("current_stream", output, tensor->device.id);
     if (stream == NULL) return false;
-    launch->stream = PyLong_AsVoidPtr(stream);
+    call->stream = PyLong_AsVoidPtr(stream);
     Py_DECREF(stream);
     return !PyErr_Occurred();
 }
@@ -106,7 +106,7 @@ bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
     dg_launch_t launch = DG_LAUNCH_INIT;
     launch.allocate = take_workspace;
     launch.allocate_user = &frame;
-    if (!find_stream(output, tensor, &launch)) return false;
+    launch.stream = call->stream;
     frame.thread = PyEval_SaveThread();
     *status = run(args, &launch);
     PyEval_RestoreThread(frame.thread);

@@ -65,8 +65,9 @@ static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t
     memset(&call, 0, sizeof call);
     dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
-                  dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
+                  dgpy_find_stream(&call, args[1], &convert.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
                   dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
                   dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
                   dgpy_read_groups(&call, args[4], &convert.groups);
@@ -83,8 +84,9 @@ static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_
     memset(&call, 0, sizeof call);
     dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
-                  dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
+                  dgpy_find_stream(&call, args[1], &pack.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
                   dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
                   dgpy_read_groups(&call, args[3], &pack.groups);
     if (parsed && !call.wrapped)
@@ -135,8 +137,9 @@ static PyObject *scale_transform(PyObject *self, PyObject *const *args, Py_ssize
     dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
     dg_tensor_t out;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = read_transform(&call, args[0], &transform) &&
-                  dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out);
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out) &&
+                  dgpy_find_stream(&call, args[1], &out) &&
+                  read_transform(&call, args[0], &transform);
     const transform_call_t both = {&transform, &out};
     if (parsed && !call.wrapped)
         parsed = dgpy_launch(&call, args[1], &out, run_transform, &both, &status);

@@ -88,9 +88,10 @@ static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     dg_gemm_args_t gemm = DG_GEMM_ARGS_INIT;
     int32_t transposed;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = dgpy_read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
+    bool parsed = dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
+                  dgpy_find_stream(&call, args[2], &gemm.d) &&
+                  dgpy_read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
                   dgpy_read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
-                  dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
                   dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
                   read_recipe(args[4], args[5], args[6], &gemm.a, &gemm.b) &&
                   dgpy_read_int32(args[7], "transposed", &transposed);
@@ -114,9 +115,10 @@ static PyObject *m_grouped_gemm(PyObject *self, PyObject *const *args, Py_ssize_
     dg_m_grouped_gemm_args_t gemm = DG_M_GROUPED_GEMM_ARGS_INIT;
     int32_t transposed, zero_padding;
     dg_status_t status = DG_STATUS_OK;
-    bool parsed = dgpy_read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
+    bool parsed = dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
+                  dgpy_find_stream(&call, args[2], &gemm.d) &&
+                  dgpy_read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
                   dgpy_read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
-                  dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
                   dgpy_read_tensor(&call, args[3], "c", DGPY_PLAIN, &gemm.c) &&
                   dgpy_read_groups(&call, args[4], &gemm.groups) &&
                   read_recipe(args[5], args[6], args[7], &gemm.a, &gemm.b) &&

@@ -30,6 +30,8 @@ typedef struct dgpy_call_t {
     int64_t *sizes;    /* host sizes of groups */
     int32_t held;
     bool wrapped; /* a tensor is one of a tracing or wrapping kind: nothing can be computed on it */
+    bool on_gpu;  /* dgpy_find_stream() found the stream below */
+    void *stream; /* on which the call will run: producers of inputs make them wait for it */
 } dgpy_call_t;
 
 /* Reads `object` into *out. None gives "no tensor". `argument` is the name for error texts.
