@@ -155,7 +155,10 @@ static dg_status_t workspace_of_k_grouped(const void *args, size_t *bytes) {
 static dg_status_t run_k_grouped(const void *args, const dg_launch_t *launch) {
     return dg_k_grouped_gemm(NULL, args, launch);
 }
-static const dgpy_family_t k_grouped = {run_k_grouped, workspace_of_k_grouped};
+static dg_status_t plan_k_grouped(const void *args, dg_plan_info_t *plan) {
+    return dg_k_grouped_gemm_plan(NULL, args, NULL, plan);
+}
+static const dgpy_family_t k_grouped = {run_k_grouped, workspace_of_k_grouped, plan_k_grouped};
 
 /* The first of a list of outputs stands for all of them. */
 static bool multiply(

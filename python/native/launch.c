@@ -123,6 +123,9 @@ bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
     const dgpy_family_t *family, const void *args, dg_status_t *status) {
     size_t bytes;
     if (!compile_only) return dgpy_launch(call, output, d, family->run, args, status);
+    PyThreadState *thread = PyEval_SaveThread();
     *status = family->workspace(args, &bytes);
+    if (*status == DG_STATUS_OK && call->on_gpu) *status = dgpy_prepare(family, args);
+    PyEval_RestoreThread(thread);
     return true;
 }

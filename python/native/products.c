@@ -67,7 +67,10 @@ static dg_status_t workspace_of_gemm(const void *args, size_t *bytes) {
 static dg_status_t run_gemm(const void *args, const dg_launch_t *launch) {
     return dg_gemm(NULL, args, launch);
 }
-static const dgpy_family_t dense = {run_gemm, workspace_of_gemm};
+static dg_status_t plan_gemm(const void *args, dg_plan_info_t *plan) {
+    return dg_gemm_plan(NULL, args, NULL, plan);
+}
+static const dgpy_family_t dense = {run_gemm, workspace_of_gemm, plan_gemm};
 
 static dg_status_t workspace_of_m_grouped(const void *args, size_t *bytes) {
     return dg_m_grouped_gemm_workspace(NULL, args, bytes);
@@ -75,7 +78,10 @@ static dg_status_t workspace_of_m_grouped(const void *args, size_t *bytes) {
 static dg_status_t run_m_grouped(const void *args, const dg_launch_t *launch) {
     return dg_m_grouped_gemm(NULL, args, launch);
 }
-static const dgpy_family_t m_grouped = {run_m_grouped, workspace_of_m_grouped};
+static dg_status_t plan_m_grouped(const void *args, dg_plan_info_t *plan) {
+    return dg_m_grouped_gemm_plan(NULL, args, NULL, plan);
+}
+static const dgpy_family_t m_grouped = {run_m_grouped, workspace_of_m_grouped, plan_m_grouped};
 
 /* gemm(a, b, d, c, recipe, recipe_a, recipe_b, transposed)
  *     a, b        pairs
