@@ -25,7 +25,8 @@ dg_status_t dg_call_plan_options(
     const dg_call_t *call, dg_specialisation_t *only, dg_plan_options_t *options);
 
 /* Launches the product on launch->stream. The workspace of `launch` is checked against the plan's
- * need; no memory is allocated, and once the kernels are loaded nothing is locked or formatted. */
+ * need, or asked of launch->allocate; the library allocates no memory, and once the kernels are
+ * loaded locks and formats nothing. */
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch);
 
