@@ -18,6 +18,7 @@ struct dg_cuda_device_t {
 
 static atomic_int loads, refused;
 static dg_status_t refusal;
+static void *captured;
 
 dg_cuda_device_t *fake_device(int32_t ordinal, int32_t architecture) {
     dg_cuda_device_t *device = calloc(1, sizeof *device);
@@ -29,6 +30,15 @@ dg_cuda_device_t *fake_device(int32_t ordinal, int32_t architecture) {
 
 int fake_loads(void) {
     return atomic_load(&loads);
+}
+
+void fake_capture(void *stream) {
+    captured = stream;
+}
+
+bool dg_cuda_capturing(dg_cuda_device_t *device, void *stream) {
+    (void)device;
+    return captured != NULL && stream == captured;
 }
 
 void fake_refuse_loads(int count, dg_status_t status) {

@@ -21,6 +21,9 @@ struct dg_cuda_function_t {
 /* How many kernels were loaded, over all devices. */
 int fake_loads(void);
 
+/* A stream that captures from now on; NULL: none does. */
+void fake_capture(void *stream);
+
 /* The next `count` loads fail with this status. */
 void fake_refuse_loads(int count, dg_status_t status);
 

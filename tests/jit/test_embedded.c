@@ -52,7 +52,7 @@ static void load_all(void) {
     dg_cuda_device_t *device = fake_device(0, 90);
     for (int32_t i = 0; i < dg_image_count; i++) {
         dg_cuda_function_t *function = NULL;
-        CHECK(dg_jit_function(device, &dg_images[i].specialisation, 0, false, &function) ==
+        CHECK(dg_jit_function(device, &dg_images[i].specialisation, 0, NULL, &function) ==
               DG_STATUS_OK);
         CHECK(function->bytes == dg_images[i].bytes);
         CHECK(memcmp(function->start, "\177ELF\2\1", 6) == 0);
@@ -99,7 +99,7 @@ static void images_are_the_catalogue(void **state) {
 static void ask_without_compiler(void) {
     const dg_specialisation_t spec = some_specialisation(1);
     dg_cuda_function_t *function = NULL;
-    CHECK(dg_jit_function(fake_device(0, 90), &spec, 0, true, &function) == DG_STATUS_UNSUPPORTED);
+    CHECK(dg_jit_function(fake_device(0, 90), &spec, 0, NULL, &function) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "no run-time compiler") != NULL);
     CHECK(strstr(dg_last_error(), "/nowhere/libnvrtc.so") != NULL);
 }
