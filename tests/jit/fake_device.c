@@ -65,6 +65,7 @@ dg_status_t dg_cuda_load(dg_cuda_device_t *device, const void *cubin, size_t byt
     snprintf(loaded->symbol, sizeof loaded->symbol, "%s", symbol);
     memcpy(loaded->start, cubin, bytes < sizeof loaded->start ? bytes : sizeof loaded->start - 1);
     loaded->bytes = bytes;
+    loaded->names_symbol = memmem(cubin, bytes, symbol, strlen(symbol)) != NULL;
     loaded->shared_bytes = shared_bytes;
     atomic_fetch_add(&loads, 1);
     *function = loaded;

@@ -15,6 +15,7 @@ struct dg_cuda_function_t {
     char symbol[64];
     char start[512]; /* the cubin's first bytes, a zero behind them */
     size_t bytes;
+    bool names_symbol; /* whether the cubin holds the symbol's name */
     uint32_t shared_bytes;
 };
 
