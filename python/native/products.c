@@ -116,10 +116,11 @@ static bool launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
     workspace_fn *workspace, run_fn *run, const void *args, dg_status_t *status) {
     dg_launch_t launch = DG_LAUNCH_INIT;
     size_t bytes = 0;
-    if (d->device.type == DG_DEVICE_CUDA || compile_only) *status = workspace(args, &bytes);
-    if (*status != DG_STATUS_OK || compile_only) return true;
+    launch.prepare = compile_only;
+    if (d->device.type == DG_DEVICE_CUDA) *status = workspace(args, &bytes);
+    if (*status != DG_STATUS_OK) return true;
     if (!dgpy_find_stream(output, d, &launch)) return false;
-    if (!dgpy_take_workspace(call, output, d, bytes, &launch)) return false;
+    if (!compile_only && !dgpy_take_workspace(call, output, d, bytes, &launch)) return false;
     PyThreadState *thread = PyEval_SaveThread();
     *status = run(args, &launch);
     PyEval_RestoreThread(thread);

@@ -56,7 +56,7 @@ dg_status_t dg_gpu_multiply(
     for (int32_t i = 0; i < plan.stage_count; i++)
         DG_TRY(dg_jit_function(device, &plan.stage[i].specialisation, plan.stage[i].shared_bytes,
             run.stream, &run.functions[i]));
-    return dg_cuda_run(&run);
+    return dg_only_prepares(launch) ? DG_STATUS_OK : dg_cuda_run(&run);
 }
 
 dg_status_t dg_gpu_workspace(

@@ -35,17 +35,38 @@ for name, function, a, b in (("fp8", deep_gemm.fp8_gemm_nt, fp8_x, fp8_w),
 """
 
 
-def run(**variables):
-    """What PROGRAM printed for FP8 and for BF16, run with these variables and without those that would
-    lead it to a compiler or a folder; and its standard error."""
+PREPARED = """
+import sys, torch, deep_gemm
+x = torch.ones(256, 512, device="cuda", dtype=torch.bfloat16)
+w = torch.ones(384, 512, device="cuda", dtype=torch.bfloat16)
+y = torch.zeros(256, 384, device="cuda", dtype=torch.bfloat16)
+deep_gemm.set_compile_mode(1)
+deep_gemm.bf16_gemm_nt(x, w, y)
+deep_gemm.set_compile_mode(0)
+torch.cuda.synchronize()
+assert (y == 0).all()
+print("prepared", file=sys.stderr)
+deep_gemm.bf16_gemm_nt(x, w, y)
+assert (y == 512).all()
+"""
+
+
+def start(program, **variables):
+    """Runs a program with these variables and without those that would lead it to a compiler or a folder."""
     lead = ("DG_", "CUDA_HOME", "CUDA_PATH", "XDG_CACHE_HOME")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(lead)} | variables
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True,
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True,
                           text=True, timeout=120)
     if "no run-time compiler" in done.stderr:
         pytest.skip("neither NVRTC nor nvcc is installed")
     assert done.returncode == 0, done.stderr
     print(done.stdout, done.stderr)  # pytest -s shows the times
+    return done
+
+
+def run(**variables):
+    """What PROGRAM printed for FP8 and for BF16, and its standard error."""
+    done = start(PROGRAM, **variables)
     fp8, bf16 = (json.loads(line) for line in done.stdout.splitlines())
     assert fp8["error"] < 0.06 and bf16["error"] < 0.01
     return (fp8, bf16), done.stderr
@@ -77,3 +98,9 @@ def test_what_is_not_built_in_is_compiled_once(tmp_path):
     assert log.count("from=cached") == len(files), log
     for call in calls:
         assert call["first_ms"] < 100, call
+
+
+def test_a_prepared_call_loads_nothing():
+    log = start(PREPARED, DG_JIT_PRINT_LOAD_TIME="1", HOME="/proc/nowhere").stderr
+    before, after = log.split("prepared")
+    assert "jit=loaded" in before and "jit=loaded" not in after, log
