@@ -138,7 +138,7 @@ static dg_status_t run_chosen(const dg_gpu_product_t *product, const dg_launch_t
         .k_grouped = product->k_grouped};
     for (int32_t i = 0; i < plan.stage_count; i++)
         DG_TRY(dg_jit_function(gpu.device, &plan.stage[i].specialisation,
-            plan.stage[i].shared_bytes, true, &run.functions[i]));
+            plan.stage[i].shared_bytes, NULL, &run.functions[i]));
     return dg_cuda_run(&run);
 }
 
