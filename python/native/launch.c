@@ -19,15 +19,16 @@ static PyObject *ask_python(const char *function, PyObject *output, Py_ssize_t n
     return result;
 }
 
-bool dgpy_find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
-    if (tensor->device.type != DG_DEVICE_CUDA) return true;
+bool dgpy_find_stream(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor) {
+    if (call->wrapped || tensor->device.type != DG_DEVICE_CUDA) return true;
+    call->on_gpu = true;
     const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
     if (exchange != NULL && exchange->current_stream != NULL) {
-        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &launch->stream) == 0;
+        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &call->stream) == 0;
     }
     PyObject *stream = ask_python("current_stream", output, tensor->device.id);
     if (stream == NULL) return false;
-    launch->stream = PyLong_AsVoidPtr(stream);
+    call->stream = PyLong_AsVoidPtr(stream);
     Py_DECREF(stream);
     return !PyErr_Occurred();
 }
@@ -76,18 +77,55 @@ static bool ask_for_memory(dgpy_call_t *call, PyObject *output, size_t bytes, vo
     return dgpy_hold(call, pair) && !PyErr_Occurred();
 }
 
-bool dgpy_take_workspace(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
-    size_t bytes, dg_launch_t *launch) {
-    if (bytes == 0) return true;
-    const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
+/* What the library calls back with while no Python lock is held. */
+typedef struct frame_t {
+    dgpy_call_t *call;
+    PyObject *output;
+    const dg_tensor_t *tensor;
+    PyThreadState *thread;
+} frame_t;
+
+static void *take_workspace(void *user, size_t bytes) {
+    frame_t *frame = user;
+    PyEval_RestoreThread(frame->thread);
+    const dlpack_exchange_t *exchange = dgpy_exchange_of(frame->output);
     const size_t room = bytes + WORKSPACE_ALIGNMENT;
     void *address = NULL;
     const bool had = exchange != NULL && exchange->allocate != NULL
-                         ? allocate(call, exchange, tensor, room, &address)
-                         : ask_for_memory(call, output, room, &address);
-    if (!had) return false;
+                         ? allocate(frame->call, exchange, frame->tensor, room, &address)
+                         : ask_for_memory(frame->call, frame->output, room, &address);
+    frame->thread = PyEval_SaveThread();
+    if (!had) return NULL;
     const uintptr_t begin = (uintptr_t)address + WORKSPACE_ALIGNMENT - 1;
-    launch->workspace = (void *)(begin - begin % WORKSPACE_ALIGNMENT);
-    launch->workspace_size = bytes;
-    return true;
+    return (void *)(begin - begin % WORKSPACE_ALIGNMENT);
+}
+
+static bool launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
+    const void *args, bool prepare, dg_status_t *status) {
+    frame_t frame = {call, output, tensor, NULL};
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.allocate = take_workspace;
+    launch.allocate_user = &frame;
+    launch.stream = call->stream;
+    launch.prepare = prepare;
+    frame.thread = PyEval_SaveThread();
+    *status = run(args, &launch);
+    PyEval_RestoreThread(frame.thread);
+    return *status == DG_STATUS_OK || !PyErr_Occurred(); /* the framework's own exception stays */
+}
+
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
+    const void *args, dg_status_t *status) {
+    return launch(call, output, tensor, run, args, false, status);
+}
+
+static bool compile_only; /* set_compile_mode(1), see settings.c */
+
+void dgpy_set_compile_only(bool on) {
+    compile_only = on;
+}
+
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *run,
+    const void *args, dg_status_t *status) {
+    return launch(call, output, d, run, args, compile_only, status);
 }

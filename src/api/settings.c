@@ -141,9 +141,3 @@ dg_status_t dg_merge_settings(dg_context_options_t *settings, const dg_context_o
     }
     return DG_STATUS_OK;
 }
-
-dg_context_options_t dg_settings_in_force(const dg_context_options_t *settings) {
-    dg_context_options_t in_force = *settings;
-    if (in_force.num_sms == 0) in_force.num_sms = in_force.num_threads;
-    return in_force;
-}

@@ -39,7 +39,7 @@ static void test_defaults(void **state) {
     assert_in_range(options.num_threads, 1, 1024);
     assert_true(dg_cpu_isa_supported(options.cpu_isa));
     assert_int_not_equal(options.cpu_isa, DG_CPU_ISA_AUTO);
-    assert_in_range(options.num_sms, 1, 65535);
+    assert_int_equal(options.num_sms, 0); /* all of them */
     assert_in_range(options.tc_util, 1, 100);
     assert_int_not_equal(options.pdl, DG_DEFAULT);
     assert_int_not_equal(options.batch_invariant, DG_DEFAULT);

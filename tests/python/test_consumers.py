@@ -45,7 +45,7 @@ def test_vllm_dense(framework, rng, kind):
         a.values = a.codes * a.factors.repeat(128, 1)
     sfa = a.sf(framework)
     if kind == "column-major":
-        sfa = deep_gemm.get_mn_major_tma_aligned_tensor(sfa)
+        sfa = framework.make(a.factors.T.copy(), "float32").T
         assert framework.strides(sfa) == (1, 20)
     d = framework.poisoned((20, N), "bfloat16")
     deep_gemm.fp8_gemm_nt((a.data(framework), sfa), b.pair(framework), d,
@@ -85,13 +85,14 @@ def test_vllm_decode(framework, rng):
         check(framework, d[e, :count], expected[e, :count], magnitude[e, :count], "bfloat16")
 
 
+@pytest.mark.casts
 def test_vllm_packed_factors(framework, rng):
     """int32 words with strides (1, align4(m)), as its own kernel writes; recipe (1, 1, 128)."""
     a, b = (Operand(rng, (mn, 640), scale="packed") for mn in (18, N))
     words = a.sf(framework)
     column_major = deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor(
         framework.make(a.factors, "float32"))
-    assert (np.asarray(words) == np.asarray(column_major)).all()
+    assert (framework.host(words) == framework.host(column_major)).all()
     assert framework.strides(column_major) == (1, 20)
     d = framework.poisoned((18, N), "bfloat16")
     deep_gemm.fp8_gemm_nt((a.data(framework), column_major), b.pair(framework), d,
@@ -111,11 +112,12 @@ def test_vllm_asks_for_the_alignment():
     deep_gemm.set_pdl(False)
 
 
+@pytest.mark.casts
 def test_vllm_k_grouped_helper_with_four_arguments(framework):
     sf = framework.make(np.ones((3, 8)), "float32")
     out = deep_gemm.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(
         sf, framework.make([256, 100], "int32"), [256, 100], 128)
-    assert np.asarray(out)[:, 0].tolist() == [127 | 127 << 8, 127]
+    assert framework.host(out)[:, 0].tolist() == [127 | 127 << 8, 127]
 
 
 # SGLang ----------------------------------------------------------------------------------------
@@ -204,9 +206,13 @@ def test_hugging_face_running_sum(framework, rng):
         a.data(framework), b.data(framework), by_sum, framework.make(begins + counts, "int32"),
         use_psum_layout=True, ensure_zero_padding=True)
     assert (framework.to_float64(by_id) == framework.to_float64(by_sum)).all()
-    x = a.data(framework)
+
+
+@pytest.mark.casts
+def test_hugging_face_cast(framework, rng):
+    x = Operand(rng, (37, K), "bfloat16", None).data(framework)
     q, sf = deep_gemm.utils.per_token_cast_to_fp8(x, use_ue8m0=True, gran_k=128)
-    assert tuple(q.shape) == tuple(x.shape) and tuple(sf.shape) == (len(ids), 2)
+    assert tuple(q.shape) == tuple(x.shape) and tuple(sf.shape) == (37, 2)
 
 
 # prime-rl, torchao -----------------------------------------------------------------------------
