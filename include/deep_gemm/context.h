@@ -160,7 +160,7 @@ typedef struct dg_launch_t {
     dg_allocate_fn allocate; /* the allocator of the caller's framework; NULL: there is none */
     void *allocate_user;     /* its first argument */
     int32_t prepare; /* 1: the call checks its arguments, has its kernels compiled if need be
-                              * and loaded, and computes nothing; it needs no workspace. For the time
+                              * and loaded, and computes nothing; needs no workspace. For the time
                               * before a capture, or before users wait */
 } dg_launch_t;
 

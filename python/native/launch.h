@@ -19,12 +19,12 @@ typedef dg_status_t dgpy_run_fn(const void *args, const dg_launch_t *launch);
 /* Runs it on the call's stream; *status is what it returned. Workspace, if it
  * wants any, is held by the call until that ends. By then the kernels are queued, and a framework's
  * allocator hands the memory out again in the order of the stream. False: a Python exception is set. */
-bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
-    const void *args, dg_status_t *status);
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, dg_status_t *status);
 
-/* dgpy_launch() of a product whose output is `output`, read as `d`. In compile mode it only prepares:
- * arguments are checked, kernels had ready, and nothing is computed. */
-bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *run,
+/* dgpy_launch() of a product whose output is `d`. In compile mode its arguments are checked, its kernels
+ * made ready, and nothing is computed. */
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *function,
     const void *args, dg_status_t *status);
 void dgpy_set_compile_only(bool on);
 

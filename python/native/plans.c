@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a GPU call would launch, without launching it: config_key tells which kernels they are. Called
- * by runtime.py; asks the planner of the library.
+ * What a GPU call would launch, without launching it: config_key tells which kernels
+ * they are. Called by runtime.py; asks the planner of the library.
  */
 #include "launch.h"
 
