@@ -89,12 +89,15 @@ typedef struct dg_context_options_t {
     dg_log_level_t log_level;       /* most detailed level passed to log; 0: DG_LOG_INFO */
     dg_log_fn log;                  /* NULL: the default's, which starts with none */
     void *log_user;                 /* first argument of log */
+    const char *only; /* GPU products run this specialisation or are UNSUPPORTED: a text
+                                     * as dg_plan_query_t.only, for measuring. It must stay as it is
+                                     * while the context has it. "": any; NULL: the default's */
 } dg_context_options_t;
 
 #define DG_CONTEXT_OPTIONS_INIT                                                                    \
     {                                                                                              \
         sizeof(dg_context_options_t), {DG_DEVICE_NONE, 0}, 0, DG_CPU_ISA_AUTO, 0, 0, DG_DEFAULT,   \
-            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, (dg_log_level_t)0, 0, 0                  \
+            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, (dg_log_level_t)0, 0, 0, 0               \
     }
 
 /* Makes a context. `options` may be NULL: a copy of the default context.
@@ -107,7 +110,8 @@ DG_API dg_status_t dg_context_create(dg_context_t **out, const dg_context_option
  * behind for each destroyed context to make that safe. */
 DG_API dg_status_t dg_context_destroy(dg_context_t *ctx);
 
-/* Reads back every setting as it is in force, no field zero but device id, log and log_user.
+/* Reads back every setting as it is in force, no field zero but device id, log,
+ * log_user and only.
  * `options->struct_size` must be set. ctx NULL: the default context. */
 DG_API dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t *options);
 

@@ -18,18 +18,24 @@ void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work) {
     if (product->k_grouped != NULL) dg_k_grouped_gemm_work(product->k_grouped, work);
 }
 
-dg_plan_options_t dg_call_plan_options(const dg_call_t *call) {
-    return (dg_plan_options_t){
+dg_status_t dg_call_plan_options(
+    const dg_call_t *call, dg_specialisation_t *only, dg_plan_options_t *options) {
+    const char *text = call->options.only;
+    *options = (dg_plan_options_t){
         .num_sms = call->options.num_sms,
         .block_m_multiple = call->options.block_m_multiple,
         .block_n_multiple = call->options.block_n_multiple,
         .batch_invariant = call->options.batch_invariant == DG_ON,
+        .only = text != NULL && text[0] != '\0' ? only : NULL,
     };
+    return options->only == NULL ? DG_STATUS_OK : dg_parse_specialisation(text, only);
 }
 
 static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *product,
     dg_cuda_device_t *device, dg_work_t *work, dg_plan_t *plan) {
-    const dg_plan_options_t options = dg_call_plan_options(call);
+    dg_specialisation_t only;
+    dg_plan_options_t options;
+    DG_TRY(dg_call_plan_options(call, &only, &options));
     dg_product_work(product, work);
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
