@@ -8,19 +8,6 @@
 
 #include "base/integer.h"
 
-/* Start and end of a persistent kernel: cold descriptors and the first loads, last stores and the
- * cluster's last barrier. One tile of 128 x 192 with one block of k took 8950 clocks. */
-#define LAUNCH_CLOCKS 5400.f
-
-/* What a launch with 200 KB of shared memory took beyond an empty kernel and its own clocks. */
-#define LAUNCH_US 1.1f
-
-/* A second kernel of the same stream: the launch is hidden, the drain is not. */
-#define NEXT_LAUNCH_US 2.5f
-
-/* Memory and products overlap, but not wholly. Without this, tiles would tie wherever memory decides. */
-#define OVERLAP_LOSS .05f
-
 /* At full load a cluster of two that loads an operand once runs at a 4% higher clock; next to none
  * where the tensor cores work half the time. */
 #define UNSHARED_CLOCK_LOSS .04f
@@ -40,18 +27,24 @@ float dg_predict_us(
     const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch) {
     const float waves = (float)dg_ceil_div(launch->tiles, launch->ctas);
     const float blocks = waves * (float)launch->k_blocks;
-    const float clocks = LAUNCH_CLOCKS + blocks * tile->block_clocks + waves * tile->tile_clocks;
-    const float busy = blocks * (float)(tile->block_m * tile->block_n) / 32 / clocks;
+    const float placed = (float)launch->tiles / (float)machine->sms,
+                filled = placed < 1 ? placed : 1;
+    const float clocks = tile->launch_clocks +
+                         blocks * (tile->block_clocks + tile->idle_clocks * filled) +
+                         waves * tile->tile_clocks;
+    const float busy = filled * blocks * (float)(tile->math_m * tile->math_n) / 32 / clocks;
     const float share = busy < 1 ? busy : 1;
     const float idle = machine->idle_clock_mhz;
     float mhz = idle - (idle - machine->clock_mhz) * share;
     if (launch->cluster == 1) mhz *= 1 - UNSHARED_CLOCK_LOSS * share * share;
     const float compute = clocks / mhz;
-    const float memory = (float)launch->bytes / machine->memory_bytes_per_us + LAUNCH_CLOCKS / idle;
+    const float bytes_per_us = machine->memory_bytes_per_us * tile->memory_share;
+    const float move = (float)launch->bytes / bytes_per_us;
+    const float memory = move + tile->launch_clocks / idle;
     const float larger = compute > memory ? compute : memory;
-    const float smaller = compute > memory ? memory : compute;
-    return machine->launch_us + LAUNCH_US + (float)(launch->launches - 1) * NEXT_LAUNCH_US +
-           larger + OVERLAP_LOSS * smaller;
+    const float smaller = compute < move ? compute : move;
+    return machine->launch_us + (float)(launch->launches - 1) * tile->list_us + larger +
+           tile->overlap_loss * smaller;
 }
 
 float dg_estimate_block_clocks(

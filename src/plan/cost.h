@@ -1,30 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a launch costs: the figure that ranks candidates. The kernels' files give what was measured of
- * a tile; this one knows waves, clocks and memory. Also the small questions that every such file
- * asks: how many CTAs run at once, which tiles the options allow, how many bytes a product moves.
+ * What a launch costs: the figure that ranks candidates. What was measured of each tile stands in
+ * cost_table.c, and nowhere else; cost.c knows waves, clocks and memory. Also the small questions that
+ * every kernel's file asks: how many CTAs run at once, which tiles the options allow, how many bytes a
+ * product moves.
  *
- * The model (an H200 agrees within 3% from k = 2048 on and is up to 12% faster at k = 512, see
- * docs/planning.md):
+ * The model (docs/planning.md has how well an H200 keeps to it):
  *
- *     clocks = LAUNCH_CLOCKS + waves (k blocks * block_clocks + tile_clocks)
- *     MHz    = idle clock - (idle clock - clock) * share of the clocks that the tensor cores work
- *     us     = launch + the larger of clocks / MHz and bytes / bandwidth + 5% of the smaller
+ *     clocks = launch_clocks + waves (k blocks * (block_clocks + idle_clocks * filled) + tile_clocks)
+ *     MHz    = idle clock - (idle clock - clock) * share of clocks and SMs that tensor cores work
+ *     us     = launch + list_us * launches in front + the larger of clocks / MHz and the time of the
+ *              bytes + overlap_loss of the smaller
  *
- * because power decides the clock: the busier the tensor cores, the lower it is.
+ * filled is the share of SMs that have a tile. Power decides the clock: the busier the tensor cores, the
+ * lower it is.
  */
 #ifndef DG_PLAN_COST_H
 #define DG_PLAN_COST_H
 
 #include "plan/plan.h"
 
-/* A block of k is 128 bytes of an operand: 128 values of FP8, 64 of BF16. The tensor cores of one SM
- * then take BLOCK_M * BLOCK_N / 32 clocks for a tile's block. */
-typedef struct dg_tile_cost_t {
+/* A tile whose cost is asked for, of one candidate. A block of k is 128 bytes of an operand: 128 values
+ * of FP8, 64 of BF16. */
+typedef struct dg_tile_t {
+    int32_t kernel, family; /* DG_KERNEL_*, dg_family_t */
     int32_t block_m, block_n;
-    float block_clocks; /* of one CTA, from one block of k to the next */
-    float tile_clocks;  /* of one tile beyond that: fill, epilogue, stores */
+    int32_t variant; /* what else decides, as the kernel's rows of cost_table.c say */
+    int32_t math_m,
+        math_n;         /* the tensor cores of one SM take math_m * math_n / 32 clocks a block */
+    float block_clocks; /* an estimate for a tile that has no row: dg_estimate_block_clocks() */
+    float stored;       /* elements of d that one CTA stores for it */
+    bool f32, accumulates;
+    int32_t splits;    /* CTAs that share its k */
+    int32_t idle_rows; /* of it that lie beyond m, where m is known */
+} dg_tile_t;
+
+typedef struct dg_tile_cost_t {
+    int32_t math_m, math_n;
+    float launch_clocks; /* start and end of the kernel: descriptors, first loads, last stores */
+    float block_clocks;  /* of one CTA, from one block of k to the next */
+    float idle_clocks; /* more of that, with all SMs at work, for rows that are not there: TMA reads
+                          * the few that are again and again, from the same lines of L2 */
+    float tile_clocks; /* of one tile beyond its blocks: fill, epilogue, stores */
+    float overlap_loss; /* share of the smaller of computing and moving bytes that does not hide */
+    float memory_share; /* of the copy rate */
+    float list_us;      /* of a launch in front, such as a list of groups */
 } dg_tile_cost_t;
+
+/* What the table says of a tile. False: it has no row, and *cost is estimated. */
+bool dg_find_tile_cost(const dg_tile_t *tile, dg_tile_cost_t *cost);
 
 typedef struct dg_launch_cost_t {
     int64_t tiles;    /* of one CTA each; with splits: parts of tiles */
