@@ -12,17 +12,6 @@
  * where the tensor cores work half the time. */
 #define UNSHARED_CLOCK_LOSS .04f
 
-/* Bytes that reach one SM in a clock at 1.5 GHz, with all SMs loading: 9.5 .. 10 TB/s from L2. */
-#define LOADED_BYTES_PER_CLOCK 50.f
-
-/* Between the end of products and the start of the next ones a lone warpgroup promotes and waits. */
-#define LONE_GROUP_CLOCKS 150.f
-
-/* Two warpgroups cover each other's promotion but for 7% of the time, three but for 3%. */
-#define TWO_GROUPS_SHARE .926f
-#define THREE_GROUPS_SHARE .97f
-#define NO_PROMOTION_SHARE .99f
-
 float dg_predict_us(
     const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch) {
     const float waves = (float)dg_ceil_div(launch->tiles, launch->ctas);
@@ -45,18 +34,6 @@ float dg_predict_us(
     const float smaller = compute < move ? compute : move;
     return machine->launch_us + (float)(launch->launches - 1) * tile->list_us + larger +
            tile->overlap_loss * smaller;
-}
-
-float dg_estimate_block_clocks(
-    int32_t block_m, int32_t block_n, int32_t math_groups, bool promotes, int64_t loaded_bytes) {
-    const float tensor = (float)(block_m * block_n) / 32;
-    const float load = (float)loaded_bytes / LOADED_BYTES_PER_CLOCK;
-    float multiply = tensor / NO_PROMOTION_SHARE;
-    if (promotes && math_groups == 1)
-        multiply = tensor * 1.25f + LONE_GROUP_CLOCKS * (float)block_m / 64;
-    else if (promotes)
-        multiply = tensor / (math_groups == 2 ? TWO_GROUPS_SHARE : THREE_GROUPS_SHARE);
-    return multiply > load ? multiply : load;
 }
 
 int32_t dg_usable_ctas(
@@ -136,7 +113,9 @@ int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows) {
     if (work->family != DG_FAMILY_M_GROUPED_GEMM) return dg_ceil_div(work->m, rows);
     if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
     const bool expected = work->expected_m > 0 && work->expected_m < work->m;
-    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
+    const int64_t usual = expected ? work->expected_m : work->m;
+    const int64_t tiles = dg_ceil_div(groups * usual, rows) + groups / 2;
+    return tiles > groups ? tiles : groups;
 }
 
 int64_t dg_usual_k_blocks(const dg_work_t *work, int32_t block_k) {

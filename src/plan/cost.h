@@ -27,9 +27,8 @@ typedef struct dg_tile_t {
     int32_t block_m, block_n;
     int32_t variant; /* what else decides, as the kernel's rows of cost_table.c say */
     int32_t math_m,
-        math_n;         /* the tensor cores of one SM take math_m * math_n / 32 clocks a block */
-    float block_clocks; /* an estimate for a tile that has no row: dg_estimate_block_clocks() */
-    float stored;       /* elements of d that one CTA stores for it */
+        math_n;   /* the tensor cores of one SM take math_m * math_n / 32 clocks a block */
+    float stored; /* elements of d that one CTA stores for it */
     bool f32, accumulates;
     int32_t splits;    /* CTAs that share its k */
     int32_t idle_rows; /* of it that lie beyond m, where m is known */
@@ -47,8 +46,8 @@ typedef struct dg_tile_cost_t {
     float list_us;      /* of a launch in front, such as a list of groups */
 } dg_tile_cost_t;
 
-/* What the table says of a tile. False: it has no row, and *cost is estimated. */
-bool dg_find_tile_cost(const dg_tile_t *tile, dg_tile_cost_t *cost);
+/* What the table says of a tile, or of the nearest one that it has. */
+dg_tile_cost_t dg_find_tile_cost(const dg_tile_t *tile);
 
 typedef struct dg_launch_cost_t {
     int64_t tiles;    /* of one CTA each; with splits: parts of tiles */
@@ -62,11 +61,6 @@ typedef struct dg_launch_cost_t {
 /* Predicted microseconds. */
 float dg_predict_us(
     const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch);
-
-/* For tiles that nobody measured: clocks of a block of k with `math_groups` warpgroups, the products
- * promoted or not, `loaded_bytes` brought into the SM for it. */
-float dg_estimate_block_clocks(
-    int32_t block_m, int32_t block_n, int32_t math_groups, bool promotes, int64_t loaded_bytes);
 
 /* CTAs of a persistent kernel that run at once in clusters of 1 or 2; 0: none. */
 int32_t dg_usable_ctas(
@@ -97,7 +91,8 @@ const dg_specialisation_t *dg_cheapest_candidate(int32_t kernel, dg_price_fn *pr
     const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options,
     dg_plan_t *plan);
 
-/* Row tiles of `rows` rows that a usual call has: half of the groups of rows end inside one. */
+/* Row tiles of `rows` rows that a usual call has: groups end anywhere in their last one, so each has half a
+ * tile more than its rows fill. */
 int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows);
 
 /* Blocks of `block_k` along k of a usual tile: each group of tokens ends inside one. */

@@ -92,7 +92,6 @@ static bool fits(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
  * lines of 16 bytes: estimated. */
 static dg_tile_cost_t find_cost(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
     const int32_t width = f->block_n < 48 ? 48 : f->block_n;
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
     const float area = (float)(f->block_m * f->block_n);
     const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
     const bool narrow =
@@ -104,14 +103,12 @@ static dg_tile_cost_t find_cost(const dg_sm90_bf16_gemm_fields_t *f, const dg_wo
         .variant = f->share,
         .math_m = f->block_m,
         .math_n = width,
-        .block_clocks = dg_estimate_block_clocks(f->block_m, width, f->math_groups, false, loaded),
         .stored = area,
         .f32 = work->out_dtype == DG_DTYPE_F32,
         .accumulates = work->accumulates,
         .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    dg_tile_cost_t cost;
-    (void)dg_find_tile_cost(&tile, &cost);
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     if (narrow) cost.tile_clocks += area / 4;
     return cost;
 }

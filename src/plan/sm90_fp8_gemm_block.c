@@ -56,7 +56,6 @@ static float copy_clocks(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work
 }
 
 static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
     const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
     const dg_tile_t tile = {.kernel = ID,
         .family = work->family,
@@ -65,15 +64,12 @@ static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_block_fields_t *f, const 
         .variant = f->share,
         .math_m = f->block_m,
         .math_n = f->block_n,
-        .block_clocks =
-            dg_estimate_block_clocks(f->block_m, f->block_n, f->math_groups, true, loaded),
         .stored = (float)(f->block_m * f->block_n),
         .f32 = f->out_f32,
         .accumulates = f->add_c,
         .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    dg_tile_cost_t cost;
-    (void)dg_find_tile_cost(&tile, &cost);
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     cost.tile_clocks += copy_clocks(f, work);
     return cost;
 }

@@ -59,7 +59,6 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *
 static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work) {
     /* a product of 32 columns takes the tensor cores as long as one of 48 */
     const int32_t width = f->block_m < 48 ? 48 : f->block_m;
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
     const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
     const dg_tile_t tile = {.kernel = ID,
         .family = work->family,
@@ -67,15 +66,12 @@ static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_swap_fields_t *f, const d
         .block_n = f->block_n,
         .math_m = f->block_n,
         .math_n = width,
-        .block_clocks = dg_estimate_block_clocks(f->block_n, width, f->math_groups, true, loaded),
         .stored = (float)(f->block_m * f->block_n) / (float)f->splits,
         .f32 = work->out_dtype == DG_DTYPE_F32,
         .accumulates = work->accumulates,
         .splits = f->splits,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    dg_tile_cost_t cost;
-    (void)dg_find_tile_cost(&tile, &cost);
-    return cost;
+    return dg_find_tile_cost(&tile);
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */

@@ -99,7 +99,6 @@ static bool fits(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *wor
  * one for 128 columns has, and turning operands some more. Rows of d that are not stored in lines of 16
  * bytes: estimated. */
 static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
     const float area = (float)(f->block_m * f->block_n);
     const bool turned = f->a_mn || f->b_mn;
     const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
@@ -112,16 +111,12 @@ static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_vector_fields_t *f, const
         .variant = f->share + (turned ? 4 : 0),
         .math_m = f->block_m,
         .math_n = f->block_n,
-        .block_clocks =
-            dg_estimate_block_clocks(f->block_m, f->block_n, f->math_groups, true, loaded) *
-            (turned ? 1.8f : 1.4f),
         .stored = area,
         .f32 = f->out_f32,
         .accumulates = work->accumulates,
         .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    dg_tile_cost_t cost;
-    (void)dg_find_tile_cost(&tile, &cost);
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     if (!lines) cost.tile_clocks += area / 4;
     return cost;
 }
