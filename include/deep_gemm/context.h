@@ -159,10 +159,13 @@ typedef struct dg_launch_t {
     size_t workspace_size;   /* bytes; at least what the family's _workspace query said */
     dg_allocate_fn allocate; /* the allocator of the caller's framework; NULL: there is none */
     void *allocate_user;     /* its first argument */
+    int32_t prepare; /* 1: the call checks its arguments, has its kernels compiled if need be
+                              * and loaded, and computes nothing; needs no workspace. For the time
+                              * before a capture, or before users wait */
 } dg_launch_t;
 
 #define DG_LAUNCH_INIT                                                                             \
-    { sizeof(dg_launch_t), 0, 0, 0, 0, 0 }
+    { sizeof(dg_launch_t), 0, 0, 0, 0, 0, 0 }
 
 /* Version of the library that is running, "0.1.0"; compare with DG_VERSION_STRING of version.h. */
 DG_API const char *dg_version(void);

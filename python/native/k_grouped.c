@@ -149,16 +149,9 @@ static bool find_forms(dg_k_grouped_gemm_args_t *gemm, bool nt) {
     return true;
 }
 
-static dg_status_t workspace_of_k_grouped(const void *args, size_t *bytes) {
-    return dg_k_grouped_gemm_workspace(NULL, args, bytes);
-}
 static dg_status_t run_k_grouped(const void *args, const dg_launch_t *launch) {
     return dg_k_grouped_gemm(NULL, args, launch);
 }
-static dg_status_t plan_k_grouped(const void *args, dg_plan_info_t *plan) {
-    return dg_k_grouped_gemm_plan(NULL, args, NULL, plan);
-}
-static const dgpy_family_t k_grouped = {run_k_grouped, workspace_of_k_grouped, plan_k_grouped};
 
 /* The first of a list of outputs stands for all of them. */
 static bool multiply(
@@ -166,7 +159,7 @@ static bool multiply(
     const bool listed = gemm->output == DG_K_OUTPUT_LIST;
     PyObject *output = listed ? PySequence_GetItem(d, 0) : d;
     if (output == NULL) return false;
-    const bool fine = dgpy_multiply(call, output, &gemm->d, &k_grouped, gemm, status);
+    const bool fine = dgpy_multiply(call, output, &gemm->d, run_k_grouped, gemm, status);
     if (listed) Py_DECREF(output);
     return fine;
 }

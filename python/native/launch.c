@@ -92,17 +92,23 @@ static void *take_workspace(void *user, size_t bytes) {
     return (void *)(begin - begin % WORKSPACE_ALIGNMENT);
 }
 
-bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
-    const void *args, dg_status_t *status) {
+static bool run(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, bool prepare, dg_status_t *status) {
     frame_t frame = {call, output, tensor, NULL};
     dg_launch_t launch = DG_LAUNCH_INIT;
     launch.allocate = take_workspace;
     launch.allocate_user = &frame;
     launch.stream = call->stream;
+    launch.prepare = prepare;
     frame.thread = PyEval_SaveThread();
-    *status = run(args, &launch);
+    *status = function(args, &launch);
     PyEval_RestoreThread(frame.thread);
     return *status == DG_STATUS_OK || !PyErr_Occurred(); /* the framework's own exception stays */
+}
+
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, dg_status_t *status) {
+    return run(call, output, tensor, function, args, false, status);
 }
 
 static bool compile_only; /* set_compile_mode(1), see settings.c */
@@ -111,13 +117,7 @@ void dgpy_set_compile_only(bool on) {
     compile_only = on;
 }
 
-bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
-    const dgpy_family_t *family, const void *args, dg_status_t *status) {
-    size_t bytes;
-    if (!compile_only) return dgpy_launch(call, output, d, family->run, args, status);
-    PyThreadState *thread = PyEval_SaveThread();
-    *status = family->workspace(args, &bytes);
-    if (*status == DG_STATUS_OK && call->on_gpu) *status = dgpy_prepare(family, args);
-    PyEval_RestoreThread(thread);
-    return true;
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *function,
+    const void *args, dg_status_t *status) {
+    return run(call, output, d, function, args, compile_only, status);
 }

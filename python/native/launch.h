@@ -19,23 +19,13 @@ typedef dg_status_t dgpy_run_fn(const void *args, const dg_launch_t *launch);
 /* Runs it on the call's stream; *status is what it returned. Workspace, if it
  * wants any, is held by the call until that ends. By then the kernels are queued, and a framework's
  * allocator hands the memory out again in the order of the stream. False: a Python exception is set. */
-bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor, dgpy_run_fn *run,
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, dg_status_t *status);
+
+/* dgpy_launch() of a product whose output is `d`. In compile mode its arguments are checked, its kernels
+ * made ready, and nothing is computed. */
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *function,
     const void *args, dg_status_t *status);
-
-/* The functions of a family of products. */
-typedef struct dgpy_family_t {
-    dgpy_run_fn *run;
-    dg_status_t (*workspace)(const void *args, size_t *bytes);
-    dg_status_t (*plan)(const void *args, dg_plan_info_t *plan);
-} dgpy_family_t;
-
-/* Has the kernels ready that a call on a GPU would launch. plans.c. */
-dg_status_t dgpy_prepare(const dgpy_family_t *family, const void *args);
-
-/* dgpy_launch() of a product whose output is `output`, read as `d`. In compile mode its arguments are
- * checked, as the question for its workspace does, its kernels prepared, and nothing is computed. */
-bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d,
-    const dgpy_family_t *family, const void *args, dg_status_t *status);
 void dgpy_set_compile_only(bool on);
 
 #endif

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a GPU call would launch, without launching it: compile mode has those kernels ready, and
- * config_key tells which they are. Called by launch.c and runtime.py; asks the planner of the library.
+ * What a GPU call would launch, without launching it: config_key tells which kernels
+ * they are. Called by runtime.py; asks the planner of the library.
  */
 #include "launch.h"
-
-dg_status_t dgpy_prepare(const dgpy_family_t *family, const void *args) {
-    dg_plan_info_t plan = DG_PLAN_INFO_INIT;
-    const dg_status_t status = family->plan(args, &plan);
-    if (status != DG_STATUS_OK || plan.stage_count == 0) return status;
-    const char *names[DG_PLAN_MAX_STAGES];
-    for (int32_t i = 0; i < plan.stage_count; i++) names[i] = plan.stage[i].specialisation;
-    dg_compile_args_t compile = DG_COMPILE_ARGS_INIT;
-    compile.kernels = names;
-    compile.count = plan.stage_count;
-    return dg_compile_kernels(NULL, &compile);
-}
 
 static dg_tensor_t on_gpu(dg_tensor_t tensor) {
     tensor.device.type = DG_DEVICE_CUDA;

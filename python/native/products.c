@@ -61,27 +61,13 @@ static void transpose_operand(dg_operand_t *operand) {
     operand->scale = dg_tensor_transpose(operand->scale);
 }
 
-static dg_status_t workspace_of_gemm(const void *args, size_t *bytes) {
-    return dg_gemm_workspace(NULL, args, bytes);
-}
 static dg_status_t run_gemm(const void *args, const dg_launch_t *launch) {
     return dg_gemm(NULL, args, launch);
 }
-static dg_status_t plan_gemm(const void *args, dg_plan_info_t *plan) {
-    return dg_gemm_plan(NULL, args, NULL, plan);
-}
-static const dgpy_family_t dense = {run_gemm, workspace_of_gemm, plan_gemm};
 
-static dg_status_t workspace_of_m_grouped(const void *args, size_t *bytes) {
-    return dg_m_grouped_gemm_workspace(NULL, args, bytes);
-}
 static dg_status_t run_m_grouped(const void *args, const dg_launch_t *launch) {
     return dg_m_grouped_gemm(NULL, args, launch);
 }
-static dg_status_t plan_m_grouped(const void *args, dg_plan_info_t *plan) {
-    return dg_m_grouped_gemm_plan(NULL, args, NULL, plan);
-}
-static const dgpy_family_t m_grouped = {run_m_grouped, workspace_of_m_grouped, plan_m_grouped};
 
 /* gemm(a, b, d, c, recipe, recipe_a, recipe_b, transposed)
  *     a, b        pairs
@@ -104,7 +90,7 @@ static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (parsed && !call.wrapped) {
         if (transposed & 1) transpose_operand(&gemm.a);
         if (transposed & 2) transpose_operand(&gemm.b);
-        parsed = dgpy_multiply(&call, args[2], &gemm.d, &dense, &gemm, &status);
+        parsed = dgpy_multiply(&call, args[2], &gemm.d, run_gemm, &gemm, &status);
     }
     return dgpy_end_call(&call, parsed, status);
 }
@@ -135,7 +121,7 @@ static PyObject *m_grouped_gemm(PyObject *self, PyObject *const *args, Py_ssize_
     if (parsed && !call.wrapped) {
         gemm.zero_padding = zero_padding ? DG_ON : DG_OFF;
         if (transposed & 2) transpose_operand(&gemm.b);
-        parsed = dgpy_multiply(&call, args[2], &gemm.d, &m_grouped, &gemm, &status);
+        parsed = dgpy_multiply(&call, args[2], &gemm.d, run_m_grouped, &gemm, &status);
     }
     return dgpy_end_call(&call, parsed, status);
 }

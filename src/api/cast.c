@@ -63,7 +63,7 @@ static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
     DG_REQUIRE(second || !dg_tensor_given(&args->out[1].scale), DG_STATUS_NULL_POINTER, "out[1]",
         ".data", "no tensor although out[1].scale is given; pass both or neither");
     DG_TRY(check_outputs(args, second ? 2 : 1, groups));
-    if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
+    if (dg_tensor_elements(&args->x) == 0 || dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_quantize(pool, args, groups->ranges, groups->count);
@@ -93,7 +93,7 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
     DG_TRY(dg_check_quantized(&args->q, "q", &args->x, grouped, groups));
     DG_TRY(dg_check_distinct(&args->x, "x", ""));
     DG_TRY(dg_check_apart(&args->x, "x", inputs, 3));
-    if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
+    if (dg_tensor_elements(&args->x) == 0 || dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_dequantize(pool, args, groups->ranges, groups->count);

@@ -40,21 +40,12 @@ static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *prod
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
-/* Loaded or embedded kernels are had at once; one that must be compiled is, unless the stream is
- * capturing. Whether it is costs a question to the driver, so only then is it asked. */
-static dg_status_t find_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    void *stream, dg_cuda_function_t **function) {
-    const dg_status_t status =
-        dg_jit_function(device, &stage->specialisation, stage->shared_bytes, false, function);
-    if (status != DG_STATUS_NOT_COMPILED || dg_cuda_capturing(device, stream)) return status;
-    return dg_jit_function(device, &stage->specialisation, stage->shared_bytes, true, function);
-}
-
 /* The workspace of a call that needs so many bytes: what it was handed, else its allocator's. */
 static dg_status_t take_workspace(
     const dg_call_t *call, const dg_launch_t *launch, size_t needed, void **workspace) {
     *workspace = launch == NULL ? NULL : launch->workspace;
-    if (launch == NULL || launch->allocate == NULL || needed <= launch->workspace_size)
+    if (launch == NULL || launch->allocate == NULL || launch->prepare != 0 ||
+        needed <= launch->workspace_size)
         return dg_check_launch(launch, needed);
     dg_launch_t own = *launch;
     own.workspace = *workspace = launch->allocate(launch->allocate_user, needed);
@@ -86,8 +77,9 @@ dg_status_t dg_gpu_multiply(
         .k_grouped = product->k_grouped,
     };
     for (int32_t i = 0; i < plan.stage_count; i++)
-        DG_TRY(find_function(device, &plan.stage[i], run.stream, &run.functions[i]));
-    return dg_cuda_run(&run);
+        DG_TRY(dg_jit_function(device, &plan.stage[i].specialisation, plan.stage[i].shared_bytes,
+            run.stream, &run.functions[i]));
+    return dg_only_prepares(launch) ? DG_STATUS_OK : dg_cuda_run(&run);
 }
 
 dg_status_t dg_gpu_workspace(

@@ -42,7 +42,7 @@ static dg_status_t convert(dg_call_t *call, const dg_scale_convert_args_t *args,
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(dg_prepare_convert(prepared, call, args, &names));
     DG_TRY(dg_check_copy_values(prepared, &names, args->src.rank));
-    return dg_run_copy(call, prepared);
+    return dg_only_prepares(launch) ? DG_STATUS_OK : dg_run_copy(call, prepared);
 }
 
 dg_status_t dg_scale_convert(
@@ -150,7 +150,7 @@ static dg_status_t pack_k_grouped(dg_call_t *call, const dg_scale_pack_k_grouped
         DG_GROUP_FORMS_ALONG_ROWS, INT64_MAX / 2));
     DG_TRY(describe_k_grouped(prepared, call, args));
     DG_TRY(check_k_grouped_values(prepared, args));
-    return dg_run_copy(call, prepared);
+    return dg_only_prepares(launch) ? DG_STATUS_OK : dg_run_copy(call, prepared);
 }
 
 dg_status_t dg_scale_pack_k_grouped(

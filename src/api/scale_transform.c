@@ -182,7 +182,7 @@ static dg_status_t transform_one(dg_call_t *call, dg_transform_side_t *side,
     const dg_scale_transform_args_t *args, const dg_tensor_t *out, const dg_launch_t *launch) {
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(prepare(side, call, args, out, &single_names));
-    return finish(call, side);
+    return dg_only_prepares(launch) ? DG_STATUS_OK : finish(call, side);
 }
 
 dg_status_t dg_scale_transform(dg_context_t *ctx, const dg_scale_transform_args_t *args,
@@ -215,6 +215,7 @@ static dg_status_t transform_two(dg_call_t *call, dg_transform_side_t sides[2],
     DG_TRY(prepare(&sides[0], call, a, out_a, &a_names));
     DG_TRY(prepare(&sides[1], call, b, out_b, &b_names));
     DG_TRY(check_pair_apart(sides, a, out_a, b, out_b));
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     DG_TRY(finish(call, &sides[0]));
     return finish(call, &sides[1]);
 }

@@ -2,8 +2,8 @@
  *
  * Whole calls of each GEMM family on a device of the fake driver, with the kernels that are built
  * into the library: once everything is warm they ask for no memory, take no lock, read no
- * environment and format no text, in whatever context of the caller. Skipped in a build without
- * kernels.
+ * environment and format no text, in whatever context of the caller; and a prepared call finds
+ * everything warm. Skipped in a build without kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,19 +102,28 @@ static dg_launch_t make_launch(size_t workspace) {
     return launch;
 }
 
-/* Skips the test if the build has no kernels. */
+/* Preparing loads and launches nothing, and after it the call itself loads nothing. Skips the test if
+ * the build has no kernels. */
 static void check(dg_status_t (*call)(const void *, const dg_launch_t *), const void *args,
     const dg_launch_t *launch) {
     atomic_int *launches = &controls.driver->calls[FAKE_cuLaunchKernelEx];
-    const dg_status_t status = call(args, launch);
+    atomic_int *loads = &controls.driver->calls[FAKE_cuLibraryLoadData];
+    dg_launch_t prepared = DG_LAUNCH_INIT;
+    prepared.prepare = 1;
+    const int launched = atomic_load(launches);
+    const dg_status_t status = call(args, &prepared);
     if (status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_COMPILER) {
         print_message("skipped: %s\n", dg_last_error());
         skip();
     }
     if (status != DG_STATUS_OK) print_error("%s\n", dg_last_error());
     assert_int_equal(status, DG_STATUS_OK);
-    const int per_call = atomic_load(launches);
-    assert_true(per_call > 0);
+    assert_int_equal(atomic_load(launches), launched);
+    const int loaded = atomic_load(loads);
+    assert_true(loaded > 0);
+    assert_int_equal(call(args, launch), DG_STATUS_OK);
+    assert_int_equal(atomic_load(loads), loaded);
+    assert_true(atomic_load(launches) > launched);
     for (int32_t context = -1; context <= 1; context++) { /* none, this device's, another's */
         controls.set_context(context);
         counters = (counters_t){0};

@@ -26,7 +26,7 @@ _Static_assert(offsetof(dg_tensor_t, shape) == 24, "tensor.shape");
 _Static_assert(offsetof(dg_tensor_t, stride) == 56, "tensor.stride");
 _Static_assert(sizeof(dg_context_options_t) == 88, "options");
 _Static_assert(offsetof(dg_context_options_t, log) == 64, "options.log");
-_Static_assert(sizeof(dg_launch_t) == 48, "launch");
+_Static_assert(sizeof(dg_launch_t) == 56, "launch");
 _Static_assert(sizeof(dg_env_entry_t) == 32, "env entry");
 _Static_assert(sizeof(dg_device_info_t) == 136, "device info");
 _Static_assert(offsetof(dg_device_info_t, driver_version) == 128, "device info.driver_version");
