@@ -34,10 +34,10 @@ static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *prod
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
-/* Loaded or embedded kernels are had at once; one that must be compiled is, unless the stream is
- * capturing. Whether it is costs a question to the driver, so only then is it asked. */
-static dg_status_t find_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    void *stream, dg_cuda_function_t **function) {
+/* Whether a stream captures costs a question to the driver, so it is asked only of a kernel that is
+ * neither loaded nor embedded. */
+dg_status_t dg_gpu_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage, void *stream,
+    dg_cuda_function_t **function) {
     const dg_status_t status =
         dg_jit_function(device, &stage->specialisation, stage->shared_bytes, false, function);
     if (status != DG_STATUS_NOT_COMPILED || dg_cuda_capturing(device, stream)) return status;
@@ -64,7 +64,7 @@ dg_status_t dg_gpu_multiply(
         .k_grouped = product->k_grouped,
     };
     for (int32_t i = 0; i < plan.stage_count; i++)
-        DG_TRY(find_function(device, &plan.stage[i], run.stream, &run.functions[i]));
+        DG_TRY(dg_gpu_function(device, &plan.stage[i], run.stream, &run.functions[i]));
     return dg_cuda_run(&run);
 }
 

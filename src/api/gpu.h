@@ -7,6 +7,7 @@
 #define DG_API_GPU_H
 
 #include "api/context.h"
+#include "cuda/device.h"
 #include "plan/plan.h"
 
 /* A checked call. One of the three problems; the others NULL. */
@@ -16,6 +17,11 @@ typedef struct dg_gpu_product_t {
     const dg_k_grouped_problem_t *k_grouped;
     int32_t ordinal; /* of the device that holds the tensors */
 } dg_gpu_product_t;
+
+/* The kernel of a stage. Loaded or embedded ones are had at once; one that must be compiled is, unless
+ * the stream is capturing. */
+dg_status_t dg_gpu_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage, void *stream,
+    dg_cuda_function_t **function);
 
 /* What the planner is told of a product, and of the settings of a call. */
 void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work);
