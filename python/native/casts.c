@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "launch.h"
 #include "tensor.h"
 
 /* Reads (data, scale, gran, power_of_two, k_axis); gran is one integer for each axis. */
@@ -42,13 +43,15 @@ static PyObject *quantize(PyObject *self, PyObject *const *args, Py_ssize_t coun
     memset(&call, 0, sizeof call);
     dg_quantize_args_t cast = DG_QUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
+    dg_launch_t launch = DG_LAUNCH_INIT;
     const bool parsed = dgpy_read_tensor(&call, args[0], "x", DGPY_PLAIN, &cast.x) &&
                         read_quantized(&call, args[1], true, &cast.out[0]) &&
                         read_quantized(&call, args[2], true, &cast.out[1]) &&
-                        dgpy_read_groups(&call, args[3], &cast.groups);
+                        dgpy_read_groups(&call, args[3], &cast.groups) &&
+                        dgpy_find_stream(args[0], &cast.x, &launch);
     if (parsed && !call.wrapped) {
         PyThreadState *thread = PyEval_SaveThread();
-        status = dg_quantize(NULL, &cast, NULL);
+        status = dg_quantize(NULL, &cast, &launch);
         PyEval_RestoreThread(thread);
     }
     return dgpy_end_call(&call, parsed, status);
@@ -62,12 +65,14 @@ static PyObject *dequantize(PyObject *self, PyObject *const *args, Py_ssize_t co
     memset(&call, 0, sizeof call);
     dg_dequantize_args_t cast = DG_DEQUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
+    dg_launch_t launch = DG_LAUNCH_INIT;
     const bool parsed = read_quantized(&call, args[0], false, &cast.q) &&
                         dgpy_read_output(&call, args[1], "x", DGPY_PLAIN, &cast.x) &&
-                        dgpy_read_groups(&call, args[2], &cast.groups);
+                        dgpy_read_groups(&call, args[2], &cast.groups) &&
+                        dgpy_find_stream(args[1], &cast.x, &launch);
     if (parsed && !call.wrapped) {
         PyThreadState *thread = PyEval_SaveThread();
-        status = dg_dequantize(NULL, &cast, NULL);
+        status = dg_dequantize(NULL, &cast, &launch);
         PyEval_RestoreThread(thread);
     }
     return dgpy_end_call(&call, parsed, status);

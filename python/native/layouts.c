@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch.h"
 #include "tensor.h"
 
 static PyObject *make_extents(const int64_t *values, int32_t rank) {
@@ -46,15 +47,17 @@ static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t
     dgpy_call_t call;
     memset(&call, 0, sizeof call);
     dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
+    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
     const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
                         dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
                         dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
                         dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
-                        dgpy_read_groups(&call, args[4], &convert.groups);
+                        dgpy_read_groups(&call, args[4], &convert.groups) &&
+                        dgpy_find_stream(args[1], &convert.dst, &launch);
     if (parsed && !call.wrapped) {
         PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_convert(NULL, &convert, NULL);
+        status = dg_scale_convert(NULL, &convert, &launch);
         PyEval_RestoreThread(thread);
     }
     return dgpy_end_call(&call, parsed, status);
@@ -67,14 +70,16 @@ static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_
     dgpy_call_t call;
     memset(&call, 0, sizeof call);
     dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
+    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
     const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
                         dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
                         dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
-                        dgpy_read_groups(&call, args[3], &pack.groups);
+                        dgpy_read_groups(&call, args[3], &pack.groups) &&
+                        dgpy_find_stream(args[1], &pack.dst, &launch);
     if (parsed && !call.wrapped) {
         PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_pack_k_grouped(NULL, &pack, NULL);
+        status = dg_scale_pack_k_grouped(NULL, &pack, &launch);
         PyEval_RestoreThread(thread);
     }
     return dgpy_end_call(&call, parsed, status);
@@ -122,12 +127,14 @@ static PyObject *scale_transform(PyObject *self, PyObject *const *args, Py_ssize
     memset(&call, 0, sizeof call);
     dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
     dg_tensor_t out;
+    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
     const bool parsed = read_transform(&call, args[0], &transform) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out);
+                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out) &&
+                        dgpy_find_stream(args[1], &out, &launch);
     if (parsed && !call.wrapped) {
         PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_transform(NULL, &transform, &out, NULL);
+        status = dg_scale_transform(NULL, &transform, &out, &launch);
         PyEval_RestoreThread(thread);
     }
     return dgpy_end_call(&call, parsed, status);
