@@ -55,10 +55,10 @@ DEVICE uint32_t reduce_warp(uint32_t max) {
 
 /* All threads. */
 DEVICE uint32_t reduce_cta(uint32_t max) {
-    const uint32_t at = shared_base() + AT_MAXIMA;
+    const uint32_t at = shared_base() + AT_MAXIMA, warp = warp_index();
     max = reduce_warp(max);
     cta_sync(); /* those of the block before may still be read */
-    if (lane_index() == 0) st_shared_u32(at + warp_index() * 4, max);
+    if (lane_index() == 0) st_shared_u32(at + warp * 4, max);
     cta_sync();
     max = 0;
     for (uint32_t w = 0; w < WARPS; w++) max = max_u32(max, ld_shared_u32(at + w * 4));

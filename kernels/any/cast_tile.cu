@@ -285,7 +285,8 @@ DEVICE void cast_rows(const dg_any_cast_args_t *args, const tile_t *tile, const 
 /* Largest magnitudes of this warp's rows to shared memory: of each column, or of each 8 columns
  * together with the rest of their block. */
 DEVICE void share_maxima(const dg_any_cast_side_t *side, const values_t values) {
-    const uint32_t lane = lane_index(), at = shared_base() + AT_MAXIMA;
+    const uint32_t lane = lane_index(), number = warp_index() * 16 + lane;
+    const uint32_t at = shared_base() + AT_MAXIMA;
     uint32_t max[WORDS];
     UNROLL
     for (int w = 0; w < WORDS; w++) {
@@ -297,15 +298,14 @@ DEVICE void share_maxima(const dg_any_cast_side_t *side, const values_t values) 
     if (side->column_shift == 0) {
         UNROLL
         for (int w = 0; w < WORDS; w += 4) {
-            if (lane < 16)
-                st_shared_x4(at + (warp_index() * 16 + lane) * WORDS * 4 + 4 * w, &max[w]);
+            if (lane < 16) st_shared_x4(at + number * WORDS * 4 + 4 * w, &max[w]);
         }
         return;
     }
     uint32_t one = row_max(max);
     for (uint32_t step = 1; step * COLUMNS < (uint32_t)side->gran[3]; step *= 2)
         one = max_u32(one, shuffle_xor_u32(one, step));
-    if (lane < 16) st_shared_u32(at + (warp_index() * 16 + lane) * 4, one);
+    if (lane < 16) st_shared_u32(at + number * 4, one);
 }
 
 /* Bits of the largest magnitude of a warp's rows in column `column`, or in columns 8 column and on. */

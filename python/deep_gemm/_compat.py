@@ -73,13 +73,9 @@ def _rows_first(operand):
 
 def k_grouped_wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out, batch_sizes):
     """out[g] += lhs_g rhs_g^T in float32; factors [sum of ceil(k_g / 128), mn]."""
-    from . import k_grouped
-    sizes = [int(size) for size in batch_sizes]
-    groups = k_grouped.k_groups(None, sizes, None, False)
     # `tn` only where shapes leave the order of factors open: those of this name have rows first
-    if k_grouped._k_grouped(lhs, rhs, out, out, groups, 128, False) is NotImplemented:
-        raise TypeError("k_grouped_wgrad_gemm_fp8_fp8_fp32_nt() cannot be traced; use "
-                        "k_grouped_fp8_gemm_nt_contiguous()")
+    from .k_grouped import k_grouped_fp8_gemm_tn_contiguous
+    k_grouped_fp8_gemm_tn_contiguous(lhs, rhs, out, [int(size) for size in batch_sizes], None, out)
 
 
 def get_col_major_tma_aligned_tensor(x):

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "launch.h"
-#include "tensor.h"
 
 static PyObject *make_extents(const int64_t *values, int32_t rank) {
     PyObject *tuple = PyTuple_New(rank);
@@ -40,6 +39,24 @@ static PyObject *describe(PyObject *self, PyObject *const *args, Py_ssize_t coun
         make_extents(tensor.shape, tensor.rank), make_extents(tensor.stride, tensor.rank));
 }
 
+static dg_status_t run_convert(const void *args, const dg_launch_t *launch) {
+    return dg_scale_convert(NULL, args, launch);
+}
+
+static dg_status_t run_pack(const void *args, const dg_launch_t *launch) {
+    return dg_scale_pack_k_grouped(NULL, args, launch);
+}
+
+typedef struct transform_call_t {
+    const dg_scale_transform_args_t *args;
+    const dg_tensor_t *out;
+} transform_call_t;
+
+static dg_status_t run_transform(const void *both, const dg_launch_t *launch) {
+    const transform_call_t *transform = both;
+    return dg_scale_transform(NULL, transform->args, transform->out, launch);
+}
+
 /* scale_convert(src, dst, repeat_mn, k_blocks, groups): writes dst. */
 static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -47,19 +64,15 @@ static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t
     dgpy_call_t call;
     memset(&call, 0, sizeof call);
     dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
-    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
-                        dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
-                        dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
-                        dgpy_read_groups(&call, args[4], &convert.groups) &&
-                        dgpy_find_stream(args[1], &convert.dst, &launch);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_convert(NULL, &convert, &launch);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
+                  dgpy_find_stream(&call, args[1], &convert.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
+                  dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
+                  dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
+                  dgpy_read_groups(&call, args[4], &convert.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &convert.dst, run_convert, &convert, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 
@@ -70,18 +83,14 @@ static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_
     dgpy_call_t call;
     memset(&call, 0, sizeof call);
     dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
-    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
-                        dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
-                        dgpy_read_groups(&call, args[3], &pack.groups) &&
-                        dgpy_find_stream(args[1], &pack.dst, &launch);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_pack_k_grouped(NULL, &pack, &launch);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
+                  dgpy_find_stream(&call, args[1], &pack.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
+                  dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
+                  dgpy_read_groups(&call, args[3], &pack.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &pack.dst, run_pack, &pack, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 
@@ -127,16 +136,13 @@ static PyObject *scale_transform(PyObject *self, PyObject *const *args, Py_ssize
     memset(&call, 0, sizeof call);
     dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
     dg_tensor_t out;
-    dg_launch_t launch = DG_LAUNCH_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = read_transform(&call, args[0], &transform) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out) &&
-                        dgpy_find_stream(args[1], &out, &launch);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_transform(NULL, &transform, &out, &launch);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out) &&
+                  dgpy_find_stream(&call, args[1], &out) &&
+                  read_transform(&call, args[0], &transform);
+    const transform_call_t both = {&transform, &out};
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &out, run_transform, &both, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 

@@ -3,9 +3,7 @@
  * Settings of the default context as functions of the extension, the version, and the table of
  * environment variables. Called by runtime.py.
  */
-#include "tensor.h"
-
-void dgpy_set_compile_only(bool on); /* products.c */
+#include "launch.h"
 
 static PyObject *none_or_raise(dg_status_t status) {
     if (status != DG_STATUS_OK) return dgpy_raise(status);

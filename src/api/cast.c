@@ -79,6 +79,7 @@ static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
     DG_TRY(check_outputs(args, second ? 2 : 1, groups));
     if (nothing_to_do(&args->x, &args->groups)) return DG_STATUS_OK;
     if (args->x.device.type == DG_DEVICE_CUDA) return dg_gpu_quantize(call, args, groups, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_quantize(pool, args, groups->ranges, groups->count);
@@ -109,6 +110,7 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
     DG_TRY(dg_check_apart(&args->x, "x", inputs, 3));
     if (nothing_to_do(&args->x, &args->groups)) return DG_STATUS_OK;
     if (args->x.device.type == DG_DEVICE_CUDA) return dg_gpu_dequantize(call, args, groups, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_dequantize(pool, args, groups->ranges, groups->count);

@@ -4,10 +4,10 @@
  */
 #include "api/gpu_cast.h"
 
-#include "api/gpu.h"
 #include "base/error.h"
 #include "base/integer.h"
 #include "cuda/run_cast.h"
+#include "jit/jit.h"
 #include "model/quantized.h"
 #include "model/tensor.h"
 #include "plan/cast.h"
@@ -18,6 +18,7 @@ typedef struct dg_cast_target_t {
     dg_cuda_device_t *device;
     const dg_machine_t *machine;
     dg_cuda_order_t order;
+    bool only_prepares; /* kernels are made ready, nothing is launched */
     int32_t psum_alignment;
 } dg_cast_target_t;
 
@@ -27,14 +28,22 @@ static dg_status_t open_target(
     target->machine = dg_cuda_machine(target->device);
     target->order.stream = launch == NULL ? NULL : launch->stream;
     target->order.pdl = call->options.pdl == DG_ON;
+    target->only_prepares = dg_only_prepares(launch);
     target->psum_alignment = call->options.mk_alignment;
     return DG_STATUS_OK;
+}
+
+static dg_status_t find_function(const dg_cast_target_t *target, const dg_plan_stage_t *stage,
+    dg_cuda_function_t **function) {
+    return dg_jit_function(target->device, &stage->specialisation, stage->shared_bytes,
+        target->order.stream, function);
 }
 
 static dg_status_t run_stage(
     const dg_cast_target_t *target, const dg_plan_stage_t *stage, const void *args) {
     dg_cuda_function_t *function;
-    DG_TRY(dg_gpu_function(target->device, stage, target->order.stream, &function));
+    DG_TRY(find_function(target, stage, &function));
+    if (target->only_prepares) return DG_STATUS_OK;
     return dg_cuda_run_stage(target->device, stage, function, &target->order, args);
 }
 
@@ -43,9 +52,8 @@ static dg_status_t run_launches(
     const dg_cast_target_t *target, const dg_cast_launches_t *launches) {
     dg_cuda_function_t *functions[DG_MAX_CAST_LAUNCHES];
     for (int32_t i = 0; i < launches->count; i++)
-        DG_TRY(dg_gpu_function(target->device, &launches->launch[i].stage, target->order.stream,
-            &functions[i]));
-    for (int32_t i = 0; i < launches->count; i++) {
+        DG_TRY(find_function(target, &launches->launch[i].stage, &functions[i]));
+    for (int32_t i = 0; i < launches->count && !target->only_prepares; i++) {
         const dg_cast_launch_t *one = &launches->launch[i];
         DG_TRY(dg_cuda_run_stage(
             target->device, &one->stage, functions[i], &target->order, &one->args));

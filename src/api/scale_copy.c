@@ -146,6 +146,7 @@ dg_status_t dg_run_copy(
     dg_call_t *call, const dg_call_copy_t *prepared, const dg_launch_t *launch) {
     if (prepared->on_gpu)
         return dg_gpu_scale_convert(call, &prepared->convert, prepared->blocks, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     if (prepared->copy.matrix_count == 0) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));

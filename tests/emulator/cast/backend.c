@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "../any_gemm/backend.h"
-#include "api/gpu.h"
 #include "base/error.h"
 #include "cuda/run_cast.h"
 #include "deep_gemm/deep_gemm.h"
+#include "jit/jit.h"
 #include "model/span.h"
 #include "model/tensor.h"
 
@@ -31,8 +31,9 @@ emulated_machine_t emulated_machine = {0, SMS, 0, NULL};
 
 dg_status_t __wrap_dg_cuda_open(int32_t ordinal, dg_cuda_device_t **device);
 const dg_machine_t *__wrap_dg_cuda_machine(const dg_cuda_device_t *device);
-dg_status_t __wrap_dg_gpu_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    void *stream, dg_cuda_function_t **function);
+dg_status_t __wrap_dg_jit_function(dg_cuda_device_t *device,
+    const dg_specialisation_t *specialisation, uint32_t shared_bytes, void *stream,
+    dg_cuda_function_t **function);
 dg_status_t __wrap_dg_cuda_run_stage(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
     dg_cuda_function_t *function, const dg_cuda_order_t *order, const void *args);
 
@@ -48,9 +49,10 @@ const dg_machine_t *__wrap_dg_cuda_machine(const dg_cuda_device_t *device) {
     return &machine;
 }
 
-dg_status_t __wrap_dg_gpu_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    void *stream, dg_cuda_function_t **function) {
-    (void)device, (void)stage, (void)stream;
+dg_status_t __wrap_dg_jit_function(dg_cuda_device_t *device,
+    const dg_specialisation_t *specialisation, uint32_t shared_bytes, void *stream,
+    dg_cuda_function_t **function) {
+    (void)device, (void)specialisation, (void)shared_bytes, (void)stream;
     *function = NULL;
     return DG_STATUS_OK;
 }
