@@ -47,6 +47,7 @@ TEST(e4m3_becomes_f16_exactly) {
                                          : bits_from_f32(value) == bits_from_f32(expected));
         }
     }
+    REQUIRE(f16x2_from_e4m3x2(0x7FFF) == 0x7FFF7FFFu); // both NaN
     REQUIRE(
         emu::f32_from_f16(0x3C01) == 1.f + 1.f / 1024 && emu::f32_from_f16(0x8001) == -0x1p-24f);
     REQUIRE(std::isinf(emu::f32_from_f16(0x7C00)) && emu::f32_from_f16(0x7BFF) == 65504.f);
