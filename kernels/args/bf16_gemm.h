@@ -42,7 +42,7 @@ typedef struct dg_sm90_bf16_gemm_args {
 /* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers,
  * tiles. lines_n: BLOCK_N, rounded up to 64 if n is fastest in b */
 #define DG_SM90_BF16_GEMM_SHARED_BYTES(block_m, lines_n, stages, math_groups)                      \
-    ((stages) * ((block_m) + (lines_n)) * 128 +                                                    \
-        (math_groups)*4 * DG_OUTPUT_CHUNK_BYTES + (stages)*24 + DG_SM90_TILE_RING_BYTES)
+    ((stages) * ((block_m) + (lines_n)) * 128 + (math_groups)*4 * DG_OUTPUT_CHUNK_BYTES +          \
+        (stages)*24 + DG_SM90_TILE_RING_BYTES)
 
 #endif

@@ -21,7 +21,7 @@ typedef struct dg_sm90_bf16_gemm_swap_args {
     int32_t m, n;
     int32_t tiles_m;  /* ceil(m / BLOCK_M): the tiles of the same rows of b are neighbours */
     int32_t k_blocks; /* ceil(k / 64) */
-    int32_t splits;   /* 1 .. DG_SM90_BF16_GEMM_SWAP_SPLITS: CTAs of a cluster; each takes k_blocks /
+    int32_t splits; /* 1 .. DG_SM90_BF16_GEMM_SWAP_SPLITS: CTAs of a cluster; each takes k_blocks /
                        * splits, rounded down or up */
     int32_t reserved;
 } dg_sm90_bf16_gemm_swap_args_t;

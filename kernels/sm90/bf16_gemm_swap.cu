@@ -179,8 +179,8 @@ DEVICE void store_four(
             s[i] += f32 ? ld_global_f32((const float *)c + i)
                         : f32_from_bits((uint32_t)ld_global_u16(c + i * 2) << 16);
     }
-    uint32_t words[4] = {bits_from_f32(s[0]), bits_from_f32(s[1]), bits_from_f32(s[2]),
-        bits_from_f32(s[3])};
+    uint32_t words[4] = {
+        bits_from_f32(s[0]), bits_from_f32(s[1]), bits_from_f32(s[2]), bits_from_f32(s[3])};
     if (!f32) {
         words[0] = pack_bf16(s[0], s[1]);
         words[1] = pack_bf16(s[2], s[3]);

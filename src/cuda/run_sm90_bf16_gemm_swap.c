@@ -29,8 +29,7 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm_swap(const dg_cuda_run_t *run) {
     const dg_work_t *work = run->work;
     const dg_gemm_problem_t *gemm = run->gemm;
     const dg_plan_stage_t *stage = &run->plan->stage[0];
-    const dg_sm90_bf16_gemm_swap_fields_t f =
-        dg_sm90_bf16_gemm_swap_fields(&stage->specialisation);
+    const dg_sm90_bf16_gemm_swap_fields_t f = dg_sm90_bf16_gemm_swap_fields(&stage->specialisation);
     const bool aligned = work->d_alignment >= 16 && (!work->accumulates || work->c_alignment >= 16);
     dg_sm90_bf16_gemm_swap_args_t args = {.out = {.d = gemm->out.d,
                                               .c = gemm->out.c,

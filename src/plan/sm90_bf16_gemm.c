@@ -68,8 +68,8 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
         work->family == DG_FAMILY_M_GROUPED_GEMM ? dg_group_tile_bound(work, f->block_m) : rows;
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
-        .shared_bytes = DG_SM90_BF16_GEMM_SHARED_BYTES(
-            f->block_m, lines_n(f), f->stages, f->math_groups),
+        .shared_bytes =
+            DG_SM90_BF16_GEMM_SHARED_BYTES(f->block_m, lines_n(f), f->stages, f->math_groups),
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = rows * columns,
         .most = most_rows * columns};

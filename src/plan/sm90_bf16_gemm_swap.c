@@ -78,8 +78,7 @@ static float price_splits(const dg_sm90_bf16_gemm_swap_fields_t *f, const dg_wor
     const float load = waves * (float)dg_ceil_div(blocks, splits) * block_us(f);
     /* Every tile of rows reads b once more, from L2 */
     const int64_t again = (dg_ceil_div(work->m, f->block_m) - 1) * work->n * work->k;
-    const float memory =
-        (float)(bytes + again) / (RATE_REACHED * machine->memory_bytes_per_us);
+    const float memory = (float)(bytes + again) / (RATE_REACHED * machine->memory_bytes_per_us);
     return machine->launch_us + FIXED_US + (splits > 1 ? SHARED_TILE_US : 0) +
            (pairs ? 0 : ALONE_US) + (waves - 1) * NEXT_WAVE_US + (load > memory ? load : memory) +
            OVERLAP_LOSS * (load > memory ? memory : load);

@@ -118,7 +118,8 @@ TEST(warpgroups_take_turns) {
 TEST(groups_of_tokens) {
     const std::vector<dg_bf16_range_t> groups = {{0, 0}, {0, 1}, {1, 64}, {64, 128}, {128, 193},
         {193, 320}, {320, 320}, {320, 448}, {450, 579}};
-    for (const char *name : {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn", "bf16_k_pairs", "bf16_k_turns"}) {
+    for (const char *name :
+        {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn", "bf16_k_pairs", "bf16_k_turns"}) {
         run(name, into_f32(grouped(72, 136, 600, groups), true), 4);
         dg_bf16_shape_t s = grouped(72, 136, 600, groups);
         run(name, s, 4);

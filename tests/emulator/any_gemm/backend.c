@@ -30,8 +30,8 @@ dg_status_t dg_cuda_launch(dg_cuda_device_t *device, const dg_cuda_launch_t *lau
     const dg_specialisation_t *specialisation = (const void *)launch->function;
     const dg_kernel_t *kernel = dg_find_kernel(specialisation->kernel);
     const char *wrong = emulate_launch(kernel->name, kernel->fields, specialisation->values,
-        kernel->field_count, launch->grid, launch->threads, launch->cluster,
-        launch->shared_bytes, launch->args, emulated_machine.schedule);
+        kernel->field_count, launch->grid, launch->threads, launch->cluster, launch->shared_bytes,
+        launch->args, emulated_machine.schedule);
     DG_REQUIRE(wrong == NULL, DG_STATUS_INTERNAL, kernel->name, "", "%s; see the emulator", wrong);
     return DG_STATUS_OK;
 }

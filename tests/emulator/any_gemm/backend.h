@@ -25,7 +25,8 @@ typedef struct emulated_machine_t {
     int32_t block, sms;
     uint32_t schedule;
     const dg_specialisation_t *only;
-    int32_t splits; /* CTAs that share a tile, if the kernel leaves it open; 0: as the planner likes */
+    int32_t
+        splits; /* CTAs that share a tile, if the kernel leaves it open; 0: as the planner likes */
     int32_t planned, num_sms, block_m_multiple, block_n_multiple, batch_invariant;
 } emulated_machine_t;
 extern emulated_machine_t emulated_machine;

@@ -16,10 +16,8 @@
 #include "product.h"
 
 static operand_spec_t draw_operand(rng_t *rng, values_t values) {
-    return (operand_spec_t){.dtype = DG_DTYPE_BF16,
-        .pad = 8 * rng_range(rng, 0, 1),
-        .aligned = true,
-        .values = values};
+    return (operand_spec_t){
+        .dtype = DG_DTYPE_BF16, .pad = 8 * rng_range(rng, 0, 1), .aligned = true, .values = values};
 }
 
 /* most: rows and columns */
