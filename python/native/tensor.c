@@ -240,8 +240,13 @@ bool dgpy_read_int64(PyObject *object, const char *argument, int64_t *out) {
         return false;
     }
     *out = PyLong_AsLongLong(index);
+    const bool fits = *out != -1 || !PyErr_Occurred();
+    if (!fits) {
+        PyErr_Clear();
+        PyErr_Format(dgpy_argument_error, "%s: %R does not fit 64 bits", argument, index);
+    }
     Py_DECREF(index);
-    return *out != -1 || !PyErr_Occurred();
+    return fits;
 }
 
 bool dgpy_read_int32(PyObject *object, const char *argument, int32_t *out) {

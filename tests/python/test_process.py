@@ -69,6 +69,50 @@ def test_fork_after_import_uses_the_gpu():
     assert python(FORKS).stdout.strip() == "[0, 0]"
 
 
+BUSY = """
+import os, sys, threading, time
+import numpy as np, ml_dtypes, deep_gemm
+a = np.ones((512, 1024), ml_dtypes.bfloat16)
+def work():
+    d = np.empty((512, 512), np.float32)
+    while True:
+        deep_gemm.bf16_gemm_nt(a, a, d)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+def test_exit_while_threads_compute():
+    for status in (0, 3):
+        done = subprocess.run([sys.executable, "-c", BUSY + f"sys.exit({status})"], timeout=60,
+                              capture_output=True, text=True)
+        assert done.returncode == status and not done.stderr
+
+
+def test_fork_while_threads_compute():
+    code = BUSY + """
+children = []
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        d = np.zeros((512, 512), np.float32)
+        deep_gemm.bf16_gemm_nt(a, a, d)
+        os._exit(0 if (d == 1024).all() else 1)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+    assert python(code).stdout.strip() == str([0] * 6)
+
+
+def test_calls_after_main_has_ended():
+    code = "import atexit, numpy as np, ml_dtypes, deep_gemm; " \
+           "a, d = np.ones((8, 64), ml_dtypes.bfloat16), np.zeros((8, 8), np.float32); " \
+           "deep_gemm.bf16_gemm_nt(a, a, d); d[:] = 0; " \
+           "atexit.register(lambda: (deep_gemm.bf16_gemm_nt(a, a, d), print(d.sum())))"
+    assert python(code).stdout.strip() == "4096.0"
+
+
 def operands(seed, size=96):
     rng = np.random.default_rng(seed)
     return Operand(rng, (size, 256)), Operand(rng, (size, 256), gran_mn=128)
