@@ -145,7 +145,7 @@ def families(f):
     )
 
 
-def best(calls, wait, repeats=200, rounds=300):
+def best(calls, wait, repeats=200, rounds=150):
     """Microseconds of each call: the fastest of many rounds, in which the calls take turns, so that
     what else the machine does falls on all of them alike. Rounds are shorter than a GPU's queue."""
     fastest = [float("inf")] * len(calls)

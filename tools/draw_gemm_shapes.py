@@ -4,8 +4,8 @@
 
     python3 tools/draw_gemm_shapes.py --count 60 --seed 1 > shapes.json
 
-Kinds: FP8 with 1 x 128 and 128 x 128 factors, FP8 weight gradients, BF16, groups of rows (by index and
-masked) in FP8 and BF16, groups of tokens (token-major, flat, BF16). Each shape is what a language
+Kinds: FP8 with 1 x 128 and 128 x 128 factors, BF16 in two layouts, weight gradients in FP8 and BF16,
+groups of rows (by index and masked), groups of tokens (token-major and flat). Each shape is what a language
 model might have: n and k multiples of 64, k of FP8 of 128, m anything where rows are tokens.
 """
 import argparse
@@ -31,8 +31,8 @@ def dense(rng, **kind):
             "n": log_uniform(rng, 256, 32768, 64), "k": log_uniform(rng, 256, 16384, 128), **kind}
 
 
-def weight_gradient(rng):
-    return dense(rng, gran_m=1, gran_n=1, out="f32", accumulate=True) | {
+def weight_gradient(rng, **kind):
+    return dense(rng, out="f32", accumulate=True, **kind) | {
         "m": log_uniform(rng, 512, 16384, 64), "n": log_uniform(rng, 512, 16384, 64)}
 
 
@@ -56,11 +56,14 @@ def tokens(rng, operand, **kind):
 
 KINDS = [
     lambda rng: dense(rng), lambda rng: dense(rng), lambda rng: dense(rng, dtype="bf16"),
-    weight_gradient, lambda rng: rows(rng, "index"), lambda rng: rows(rng, "masked"),
+    lambda rng: weight_gradient(rng, gran_m=1, gran_n=1), lambda rng: rows(rng, "index"), lambda rng: rows(rng, "masked"),
     lambda rng: dense(rng), lambda rng: dense(rng, dtype="bf16"),
     lambda rng: tokens(rng, "tokens_first"), lambda rng: tokens(rng, "flat"),
     lambda rng: rows(rng, "index", dtype="bf16"),
     lambda rng: tokens(rng, "tokens_first", dtype="bf16"),
+    lambda rng: weight_gradient(rng, gran_m=1, gran_n=1, layout="tn"),
+    lambda rng: weight_gradient(rng, dtype="bf16", layout="tn"),
+    lambda rng: dense(rng, dtype="bf16", layout="nn"),
 ]
 
 

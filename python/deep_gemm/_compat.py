@@ -63,12 +63,14 @@ def wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out):
 
 def _rows_first(operand):
     """The pair with factors [mn, blocks]: turned round if they come as [blocks, mn]."""
-    data, scale = operand
-    mn, k = data.shape
+    shapes = [tuple(getattr(x, "shape", ())) for x in operand] \
+        if isinstance(operand, (tuple, list)) else []
+    if [len(shape) for shape in shapes] != [2, 2]:
+        return operand  # without factors, or wrong: the product says what is
+    (mn, k), factors = shapes
     blocks = (k + 127) // 128
-    if scale is not None and tuple(scale.shape) == (blocks, mn) and blocks != mn:
-        scale = scale.T
-    return data, scale
+    turned = factors == (blocks, mn) and blocks != mn
+    return operand[0], operand[1].T if turned else operand[1]
 
 
 def k_grouped_wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out, batch_sizes):

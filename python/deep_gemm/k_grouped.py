@@ -89,11 +89,10 @@ def k_grouped_bf16_gemm_tn_contiguous(
 
     >>> deep_gemm.k_grouped_bf16_gemm_tn_contiguous(dy, x, grad, ks, None, grad)
     """
-    a = a[0] if isinstance(a, (tuple, list)) else a
-    b = b[0] if isinstance(b, (tuple, list)) else b
     groups = k_groups(grouped_layout, ks_cpu, layout, use_psum_layout)
     if tracing() or _native.k_grouped_gemm(
             a, b, d, c, groups, _gran_k(recipe), False, None, None) is NotImplemented:
         from . import _ops
+        a, b = (x[0] if isinstance(x, (tuple, list)) else x for x in (a, b))
         _ops.call("k_grouped_bf16_gemm_tn_contiguous", a, b, d, ks_cpu, grouped_layout, c,
                   use_psum_layout, layout=layout)

@@ -14,7 +14,7 @@ static bool read_quantized(dgpy_call_t *call, PyObject *tuple, bool output, dg_q
     PyObject *data, *scale, *gran;
     int power_of_two, k_axis;
     if (tuple == Py_None) return true;
-    if (!PyArg_ParseTuple(tuple, "OOOii", &data, &scale, &gran, &power_of_two, &k_axis))
+    if (!PyArg_ParseTuple(tuple, "OOOpi", &data, &scale, &gran, &power_of_two, &k_axis))
         return false;
     const Py_ssize_t rank = PySequence_Size(gran);
     if (rank < 0 || rank > DG_MAX_RANK) {

@@ -39,12 +39,7 @@ static void name_failure(void *ignored, const char *kind, const char *message) {
     PyErr_Format(PyExc_MemoryError, "workspace: %s", message);
 }
 
-static void release_workspace(PyObject *capsule) {
-    dlpack_versioned_t *managed = PyCapsule_GetPointer(capsule, NULL);
-    if (managed != NULL && managed->deleter != NULL) managed->deleter(managed);
-}
-
-/* Through the table: a managed tensor, wrapped in a capsule that gives it back. */
+/* Through the table: a managed tensor, which the call's end gives back. */
 static bool allocate(dgpy_call_t *call, const dlpack_exchange_t *exchange,
     const dg_tensor_t *tensor, size_t bytes, void **address) {
     int64_t extent = (int64_t)bytes;
@@ -55,16 +50,13 @@ static bool allocate(dgpy_call_t *call, const dlpack_exchange_t *exchange,
         .bits = 8,
         .lanes = 1,
         .shape = &extent};
-    dlpack_versioned_t *managed = NULL;
-    if (exchange->allocate(&like, &managed, NULL, name_failure) != 0) {
+    if (exchange->allocate(&like, &call->workspace, NULL, name_failure) != 0) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, "workspace: none to be had");
+        call->workspace = NULL;
         return false;
     }
-    *address = (char *)managed->tensor.data + managed->tensor.byte_offset;
-    PyObject *capsule = PyCapsule_New(managed, NULL, release_workspace);
-    if (capsule != NULL) return dgpy_hold(call, capsule);
-    managed->deleter(managed);
-    return false;
+    *address = (char *)call->workspace->tensor.data + call->workspace->tensor.byte_offset;
+    return true;
 }
 
 /* Through Python: (object that owns the memory, address). */

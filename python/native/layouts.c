@@ -96,16 +96,17 @@ static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_
 
 /* Reads (sf, mn, k, gran_mn, gran_k, groups, keep_f32, psum). */
 static bool read_transform(dgpy_call_t *call, PyObject *tuple, dg_scale_transform_args_t *out) {
-    PyObject *sf, *psum;
-    long long mn, k, groups;
-    int gran_mn, gran_k, keep_f32;
+    PyObject *sf, *mn, *k, *gran_mn, *gran_k, *groups, *psum;
+    int keep_f32;
     if (!PyArg_ParseTuple(
-            tuple, "OLLiiLiO", &sf, &mn, &k, &gran_mn, &gran_k, &groups, &keep_f32, &psum))
+            tuple, "OOOOOOpO", &sf, &mn, &k, &gran_mn, &gran_k, &groups, &keep_f32, &psum))
         return false;
-    out->mn = mn, out->k = k, out->groups = groups;
-    out->gran_mn = gran_mn, out->gran_k = gran_k;
     out->keep_f32 = keep_f32 ? DG_ON : DG_OFF;
     return dgpy_require_tensor(call, sf, "sf", DGPY_SCALE, &out->scale) &&
+           dgpy_read_int64(mn, "mn", &out->mn) && dgpy_read_int64(k, "k", &out->k) &&
+           dgpy_read_int32(gran_mn, "gran_mn", &out->gran_mn) &&
+           dgpy_read_int32(gran_k, "gran_k", &out->gran_k) &&
+           dgpy_read_int64(groups, "num_groups", &out->groups) &&
            dgpy_read_groups(call, psum, &out->psum);
 }
 

@@ -60,9 +60,12 @@ static dg_status_t plan_m_grouped(const shape_t *s, bool masked, int mma, dg_pla
 static PyObject *config_key(PyObject *self, PyObject *args) {
     (void)self;
     int gemm_type, mma;
-    long long m, n, k, groups;
-    if (!PyArg_ParseTuple(args, "iiLLLL", &gemm_type, &mma, &m, &n, &k, &groups)) return NULL;
-    const shape_t shape = {m, n, k, groups};
+    PyObject *m, *n, *k, *groups;
+    shape_t shape;
+    if (!PyArg_ParseTuple(args, "iiOOOO", &gemm_type, &mma, &m, &n, &k, &groups) ||
+        !dgpy_read_int64(m, "m", &shape.m) || !dgpy_read_int64(n, "n", &shape.n) ||
+        !dgpy_read_int64(k, "k", &shape.k) || !dgpy_read_int64(groups, "groups", &shape.groups))
+        return NULL;
     int32_t gpus = 0;
     if (dg_device_count(&gpus) != DG_STATUS_OK || gpus == 0) {
         Py_INCREF(Py_None);

@@ -42,9 +42,12 @@ static PyObject *get_theoretical_mk_alignment(PyObject *self, PyObject *object) 
 }
 
 static PyObject *set_block_size_multiple_of(PyObject *self, PyObject *args) {
-    int block_m, block_n;
+    PyObject *m, *n;
+    int32_t block_m, block_n;
     (void)self;
-    if (!PyArg_ParseTuple(args, "ii", &block_m, &block_n)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO", &m, &n) || !dgpy_read_int32(m, "block_m", &block_m) ||
+        !dgpy_read_int32(n, "block_n", &block_n))
+        return NULL;
     return none_or_raise(dg_set_block_size_multiple_of(NULL, block_m, block_n));
 }
 

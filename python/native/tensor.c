@@ -174,10 +174,7 @@ static bool read_any(dgpy_call_t *call, PyObject *object, const char *argument, 
         return dgpy_take_dlpack(&borrowed, argument, role, out);
     case READ_ARRAY: return dgpy_read_array(object, argument, role, out, readonly);
     case READ_ATTRIBUTES: return dgpy_read_attributes(object, argument, role, out);
-    case READ_CAPSULE:
-        if (!dgpy_read_capsule(call, object, argument, role, out, readonly)) return false;
-        *readonly = *readonly || known.immutable;
-        return true;
+    case READ_CAPSULE: return dgpy_read_capsule(call, object, argument, role, out, readonly);
     case READ_NOTHING: break;
     }
     PyErr_Format(PyExc_TypeError,
@@ -206,9 +203,9 @@ bool dgpy_require_tensor(
 
 bool dgpy_read_output(
     dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out) {
-    bool readonly;
+    bool readonly = know(Py_TYPE(object)).immutable;
     if (object == Py_None) return refuse_none(argument);
-    if (!read_any(call, object, argument, role, out, &readonly)) return false;
+    if (!readonly && !read_any(call, object, argument, role, out, &readonly)) return false;
     if (readonly) {
         PyErr_Format(dgpy_argument_error,
             "%s: its memory is read-only, expected a tensor that can be written in place",
@@ -243,8 +240,13 @@ bool dgpy_read_int64(PyObject *object, const char *argument, int64_t *out) {
         return false;
     }
     *out = PyLong_AsLongLong(index);
+    const bool fits = *out != -1 || !PyErr_Occurred();
+    if (!fits) {
+        PyErr_Clear();
+        PyErr_Format(dgpy_argument_error, "%s: %R does not fit 64 bits", argument, index);
+    }
     Py_DECREF(index);
-    return *out != -1 || !PyErr_Occurred();
+    return fits;
 }
 
 bool dgpy_read_int32(PyObject *object, const char *argument, int32_t *out) {
@@ -292,6 +294,8 @@ PyObject *dgpy_end_call(dgpy_call_t *call, bool parsed, dg_status_t status) {
     PyObject **slots = call->many != NULL ? call->many : call->few;
     if (parsed && !call->wrapped && status != DG_STATUS_OK) dgpy_raise(status);
     for (int32_t i = 0; i < call->held; i++) Py_DECREF(slots[i]);
+    if (call->workspace != NULL && call->workspace->deleter != NULL)
+        call->workspace->deleter(call->workspace);
     free(call->many);
     free(call->sizes);
     if (!parsed || (!call->wrapped && status != DG_STATUS_OK)) return NULL;

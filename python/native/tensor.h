@@ -28,6 +28,7 @@ typedef struct dgpy_call_t {
     PyObject *few[16]; /* strong references: tensors and capsules, alive until the call ends */
     PyObject **many;   /* instead of `few` once there are more */
     int64_t *sizes;    /* host sizes of groups */
+    struct dlpack_versioned_t *workspace; /* of a framework with a C table; given back at the end */
     int32_t held;
     bool wrapped; /* a tensor is one of a tracing or wrapping kind: nothing can be computed on it */
     bool on_gpu;  /* dgpy_find_stream() found the stream below */

@@ -88,27 +88,29 @@ static bool fits(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
            f->b_mn == !work->b.k_contiguous;
 }
 
-/* Clocks of a block of k: 128 x 256 was measured at 1025 on an H200, others follow from it. A product
- * 32 columns wide takes the tensor cores as long as one of 48. */
-static float block_clocks(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
-    const int64_t rows = work->m < f->block_m ? work->m : f->block_m;
-    const int64_t columns = work->n < f->block_n ? work->n : f->block_n;
-    const int64_t a = f->share == DG_SHARE_A ? rows / 2 : rows;
-    const int64_t b = f->share == DG_SHARE_B ? columns / 2 : columns;
+/* A product 32 columns wide takes the tensor cores as long as one of 48. Rows of d that are not stored in
+ * lines of 16 bytes: estimated. */
+static dg_tile_cost_t find_cost(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
     const int32_t width = f->block_n < 48 ? 48 : f->block_n;
-    return dg_estimate_block_clocks(f->block_m, width, f->math_groups, false, (a + b) * 128);
-}
-
-/* Clocks of a tile beyond its products: estimated, 16 elements a clock for each of what is stored
- * and what is read. */
-static float tile_clocks(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
     const float area = (float)(f->block_m * f->block_n);
+    const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
     const bool narrow =
         work->n % 8 != 0 || work->d_alignment < 16 || (work->accumulates && work->c_alignment < 16);
-    float clocks = 800 + area / 14;
-    if (work->out_dtype == DG_DTYPE_F32) clocks += area / 14;
-    if (work->accumulates) clocks += area / 14;
-    return narrow ? clocks + area / 4 : clocks;
+    const dg_tile_t tile = {.kernel = ID,
+        .family = work->family,
+        .block_m = f->block_m,
+        .block_n = f->block_n,
+        .variant = f->share,
+        .math_m = f->block_m,
+        .math_n = width,
+        .stored = area,
+        .f32 = work->out_dtype == DG_DTYPE_F32,
+        .accumulates = work->accumulates,
+        .splits = 1,
+        .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
+    if (narrow) cost.tile_clocks += area / 4;
+    return cost;
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */
@@ -120,8 +122,7 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
         return INFINITY;
-    const dg_tile_cost_t tile = {
-        f->block_m, f->block_n, block_clocks(f, work), tile_clocks(f, work)};
+    const dg_tile_cost_t tile = find_cost(f, work);
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_usual_k_blocks(work, BLOCK_K),
         .ctas = cut.ctas,

@@ -132,6 +132,12 @@ static dg_cu_result_t cuDevicePrimaryCtxRetain(dg_cu_context_t *context, dg_cu_d
     return DG_CU_SUCCESS;
 }
 
+static dg_cu_result_t cuCtxGetCurrent(dg_cu_context_t *context) {
+    ENTER(cuCtxGetCurrent);
+    *context = depth > 0 ? (dg_cu_context_t)(void *)(contexts + stack[depth - 1]) : NULL;
+    return DG_CU_SUCCESS;
+}
+
 static dg_cu_result_t cuCtxGetDevice(dg_cu_device_t *device) {
     ENTER(cuCtxGetDevice);
     NEED_CONTEXT();

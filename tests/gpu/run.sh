@@ -5,10 +5,11 @@
 #
 #     tests/gpu/run.sh BUILD OUT [GOLDEN]
 #
-# BUILD holds the programs and cubins that the target gpu_tests made. With GOLDEN, the conformance
-# programs are also compared with that file. Every program has a time limit, so that a hang costs a
-# minute and not the machine.
-build=$1
+# BUILD is a build folder in which the targets gpu_tests and gpu_family_tests were made. With GOLDEN, the
+# conformance programs are also compared with that file. Every program has a time limit, so that a
+# hang costs a minute and not the machine.
+build=$1/tests/kernels/gpu
+families=$1/tests/gpu/family
 out=$2
 golden=$3
 failed=0
@@ -40,6 +41,13 @@ else
     echo "== synccheck: not run, compute-sanitizer is not installed"
 fi
 limited 60 fp8_accumulator.log "$build/gpu_fp8_accumulator" "$build/conformance.cubin"
-limited 150 fp8_gemm_block.log "$build/gpu_fp8_gemm_block" "$build"
-limited 90 fp8_gemm_block_time.log "$build/gpu_fp8_gemm_block" "$build" time
+# The families and every line of the catalogue, as they are and with each access to memory checked.
+for program in "$families"/gpu_family_*; do
+    [ -x "$program" ] || continue
+    name=$(basename "$program")
+    limited 120 "$name.log" "$program"
+    if command -v compute-sanitizer >/dev/null; then
+        limited 180 "$name.memcheck.log" compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
+    fi
+done
 exit $failed

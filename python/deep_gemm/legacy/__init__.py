@@ -21,6 +21,12 @@ __all__ = [
 ]
 
 
+def _expect_tuple(x, name, count):
+    if not isinstance(x, (tuple, list)) or len(x) != count:
+        raise TypeError(f"{name}: {type(x)}, expected a tuple of {count} tensors")
+    return x
+
+
 def _m_grouped(name, transposed, a, b, d, m_indices, *a_rows):
     if tracing() or _native.m_grouped_gemm(
             (a, None), (b, None), d, None, (INDEX, m_indices, 0, None), None, None, None,
@@ -41,12 +47,14 @@ def m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, m_indices):
 
 def a_fused_m_grouped_bf16_gemm_nt_contiguous_tl(a, b, d, mappings):
     """d[i] = a[m_row_indices[i]] b[g(i)]^T; mappings = (m_indices, m_row_indices)."""
-    _m_grouped("a_fused_m_grouped_bf16_gemm_nt_contiguous_tl", 0, a, b, d, *mappings)
+    _m_grouped("a_fused_m_grouped_bf16_gemm_nt_contiguous_tl", 0, a, b, d,
+               *_expect_tuple(mappings, "mappings", 2))
 
 
 def a_fused_m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, mappings):
     """d[i] = a[m_row_indices[i]] b[g(i)] for b [G, k, n]."""
-    _m_grouped("a_fused_m_grouped_bf16_gemm_nn_contiguous_tl", _B_STORED_NN, a, b, d, *mappings)
+    _m_grouped("a_fused_m_grouped_bf16_gemm_nn_contiguous_tl", _B_STORED_NN, a, b, d,
+               *_expect_tuple(mappings, "mappings", 2))
 
 
 def _check_starts(k_start, k_end):
@@ -66,7 +74,7 @@ def _check_starts(k_start, k_end):
 
 
 def _k_grouped(name, a, b, d, handle, acc, gather_a):
-    k_indices, k_start, k_end = handle
+    k_indices, k_start, k_end = _expect_tuple(handle, "handle", 3)
     rows = (k_indices, None) if gather_a else (None, k_indices)
     if not tracing():
         _check_starts(k_start, k_end)
