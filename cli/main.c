@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 static const cli_verb_t *const verbs[] = {
-    &cli_info, &cli_run, &cli_verify, &cli_bench, &cli_plan, &cli_compile, &cli_cache};
+    &cli_info, &cli_run, &cli_verify, &cli_bench, &cli_plan, &cli_tune, &cli_compile, &cli_cache};
 #define NUM_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void print_help(void) {
@@ -36,8 +36,8 @@ static int finish(int status) {
 }
 
 static int complain(const char *word) {
-    static const char *const words[] = {
-        "info", "run", "verify", "bench", "plan", "compile", "cache", "--help", "--version"};
+    static const char *const words[] = {"info", "run", "verify", "bench", "plan", "tune", "compile",
+        "cache", "--help", "--version"};
     const size_t num_words = sizeof words / sizeof words[0];
     const char *kind = word[0] == '-' ? "option" : "verb";
     fprintf(stderr, "deepgemm: unknown %s %s, the nearest is %s; see deepgemm --help\n", kind, word,

@@ -9,18 +9,16 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "model_shapes.h"
+#include "layers.h"
 #include "plan_arguments.h"
 #include "report.h"
-#include "shapes_file.h"
 #include "verbs.h"
 
 typedef struct plan_t {
-    cli_shape_t shape;
-    const char *file, *model, *machine, *only;
-    int64_t tokens, sms, rows_to;
-    bool training, batch_invariant, explain, kernels, machines, json;
-    bool shaped; /* an option of the shape was given */
+    cli_layer_source_t source;
+    const char *machine, *only;
+    int64_t sms, rows_to;
+    bool batch_invariant, explain, kernels, machines, json;
 } plan_t;
 
 static bool apply(void *target, const char *name, const char *value, char *error) {
@@ -30,11 +28,8 @@ static bool apply(void *target, const char *name, const char *value, char *error
         const char **text;
         bool *flag;
     } plain[] = {
-        {"file", &self->file, NULL},
-        {"model", &self->model, NULL},
         {"machine", &self->machine, NULL},
         {"only", &self->only, NULL},
-        {"training", NULL, &self->training},
         {"batch-invariant", NULL, &self->batch_invariant},
         {"explain", NULL, &self->explain},
         {"kernels", NULL, &self->kernels},
@@ -47,14 +42,11 @@ static bool apply(void *target, const char *name, const char *value, char *error
         if (plain[i].flag != NULL) *plain[i].flag = true;
         return true;
     }
-    if (strcmp(name, "tokens") == 0)
-        return cli_parse_integer(value, 1, INT64_C(1) << 24, &self->tokens, error);
     if (strcmp(name, "sms") == 0) return cli_parse_integer(value, 1, 65535, &self->sms, error);
     if (strcmp(name, "rows-to") == 0)
         return cli_parse_integer(value, 1, INT64_C(1) << 24, &self->rows_to, error);
     bool known;
-    self->shaped = true;
-    return cli_shape_set(&self->shape, name, value, &known, error);
+    return cli_layer_source_set(&self->source, name, value, &known, error);
 }
 
 static void print_machines(bool json) {
@@ -224,50 +216,19 @@ static int plan_all(
     return status;
 }
 
-/* The layers that the command line is about, memory for free(). */
-static bool gather_layers(
-    const plan_t *self, cli_family_t family, cli_layer_t **layers, size_t *count, char *error) {
-    if (self->model != NULL)
-        return cli_read_model(self->model, self->tokens, self->training, layers, count, error);
-    cli_shape_t *shapes = NULL;
-    size_t shape_count = 0;
-    if (self->file != NULL) {
-        if (!cli_read_shapes(self->file, family, &shapes, &shape_count, error)) {
-            free(shapes);
-            return false;
-        }
-    } else {
-        shapes = cli_allocate(sizeof *shapes);
-        shapes[shape_count++] = self->shape;
-        shapes[0].family = family;
-    }
-    *layers = cli_allocate((shape_count + 1) * sizeof **layers);
-    for (size_t i = 0; i < shape_count; i++) (*layers)[i].shape = shapes[i];
-    *count = shape_count;
-    free(shapes);
-    return true;
-}
-
 static int run(const cli_verb_t *verb, int argc, char **argv) {
-    plan_t self = {.shape = cli_shape_init(CLI_GEMM), .tokens = 4096};
+    plan_t self = {.source = CLI_LAYER_SOURCE_INIT};
     const char *name;
     char error[CLI_TEXT];
     const cli_parsed_t parsed = cli_parse(verb, argc, argv, apply, &self, &name);
     if (parsed != CLI_PARSED) return parsed == CLI_PARSED_HELP ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-    cli_family_t family = CLI_NUM_FAMILIES;
     if (self.machines) {
         print_machines(self.json);
         return CLI_EXIT_OK;
     }
-    if (name != NULL && !cli_parse_family(name, &family, error))
-        return cli_usage_error(verb, "family %s: %s", name, error);
-    if (name == NULL && self.file == NULL && self.model == NULL)
-        return cli_usage_error(verb, "FAMILY is missing");
-    if ((self.file != NULL || self.model != NULL) && self.shaped)
-        return cli_usage_error(verb, "--file and --model do not go with options of a shape");
     cli_layer_t *layers = NULL;
     size_t count = 0;
-    const bool ok = gather_layers(&self, family, &layers, &count, error);
+    const bool ok = cli_gather_layers(&self.source, name, &layers, &count, error);
     const int status =
         ok ? plan_all(verb, &self, layers, count) : cli_usage_error(verb, "%s", error);
     free(layers);
@@ -276,10 +237,7 @@ static int run(const cli_verb_t *verb, int argc, char **argv) {
 
 static const cli_option_t options[] = {
     {"machine", "NAME", "The GPU to plan for, such as H200 [the first GPU of this machine]."},
-    {"file", "FILE", "Take the shapes from a JSON file, as deepgemm run does."},
-    {"model", "FILE", "Take the shapes from a model's config.json: the products of one layer."},
-    {"tokens", "N", "Of --model: tokens of a step [4096]."},
-    {"training", NULL, "Of --model: the gradients too."},
+    CLI_LAYER_SOURCE_OPTIONS,
     {"sms", "N", "SMs that a kernel may fill [all]."},
     {"batch-invariant", NULL, "Plan so that a row's bits do not depend on the number of rows."},
     {"only", "TEXT", "Plan with this specialisation alone, \"KERNEL FIELD=VALUE ...\"."},

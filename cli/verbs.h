@@ -7,6 +7,7 @@
 
 #include "options.h"
 
-extern const cli_verb_t cli_info, cli_run, cli_verify, cli_bench, cli_plan, cli_compile, cli_cache;
+extern const cli_verb_t cli_info, cli_run, cli_verify, cli_bench, cli_plan, cli_tune, cli_compile,
+    cli_cache;
 
 #endif

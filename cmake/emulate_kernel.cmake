@@ -15,6 +15,24 @@
 # into the variable EMULATED_CATALOGUE. A specialisation's name is then its line.
 get_filename_component(DG_ROOT ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 
+# -O1: a launch spends its time in the emulator itself, and there are hundreds of specialisations to compile.
+set(DG_EMULATED_OPTIONS -O1 -Wno-psabi) # arguments are aligned to 64 bytes
+
+# Precompiled: the headers that kernels include and that none of their macros changes.
+function(dg_precompile_vocabulary)
+  if(TARGET dg_emulated_text)
+    return()
+  endif()
+  set(HEADERS <iterator> "\"specialisation.h\"")
+  foreach(NAME barrier convert descriptor fence global mbarrier shared swizzle tensormap tma warp)
+    list(APPEND HEADERS "\"device/${NAME}.cuh\"")
+  endforeach()
+  add_library(dg_emulated_text OBJECT ${DG_ROOT}/emulator/emulated_text.cpp)
+  target_link_libraries(dg_emulated_text PUBLIC dg_emulator)
+  target_compile_options(dg_emulated_text PRIVATE ${DG_EMULATED_OPTIONS})
+  target_precompile_headers(dg_emulated_text PRIVATE ${HEADERS})
+endfunction()
+
 function(dg_emulate_kernel NAME)
   cmake_parse_arguments(EMU "BUGGY" "SOURCE;KERNEL;CALLED" "DEFINES" ${ARGN})
   if(NOT EMU_KERNEL)
@@ -40,7 +58,9 @@ function(dg_emulate_kernel NAME)
   if(IS_ABSOLUTE ${EMU_SOURCE})
     target_include_directories(${NAME} PRIVATE ${FOLDER} ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
-  target_compile_options(${NAME} PRIVATE -Wno-psabi) # arguments are aligned to 64 bytes
+  dg_precompile_vocabulary()
+  target_compile_options(${NAME} PRIVATE ${DG_EMULATED_OPTIONS})
+  target_precompile_headers(${NAME} REUSE_FROM dg_emulated_text)
   if(EMU_BUGGY)
     target_compile_options(${NAME} PRIVATE -w)
   endif()

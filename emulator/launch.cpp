@@ -51,6 +51,7 @@ void raise_clock(Thread *t, uint32_t agent, Clock clock) {
 // ---- threads
 
 static void check_thread_end(const Thread *t) {
+    check_path_end(t);
     if (!t->wgmma_groups.empty() || t->wgmma_issued != t->wgmma_done)
         fail("EXIT", "thread exits with wgmma not committed or not waited for");
     bool reading = !t->bulk_open.empty();
@@ -136,6 +137,7 @@ static std::unique_ptr<Cta> make_cta(Cluster *cluster, uint32_t index, uint32_t 
     c->shared = allocate_shared(shape.shared_bytes);
     c->mbarrier_at.assign(shape.shared_bytes / 8 + 1, -1);
     c->warps.resize(shape.block / 32);
+    c->paths.resize(shape.block / 32);
     c->warpgroups.resize((shape.block + 127) / 128);
     c->stores.assign(shape.block / 32, 0);
     c->elected_lane = static_cast<uint32_t>(random_number() % 32);

@@ -6,6 +6,7 @@
 #pragma once
 #include "checker.h"
 #include "clocks.h"
+#include "convergence.h"
 #include "error.h"
 #include "fiber.h"
 #include "launch.h"
@@ -126,6 +127,7 @@ struct Thread {
     uint32_t wait_a = 0, wait_b = 0;
     Clocks clocks;
 
+    uint64_t collectives = 0; // of its warp that it has reached
     uint32_t registers = 0;
     uint32_t cluster_phase = 0; // of the last cluster_arrive
     bool cluster_arrived = false;
@@ -177,6 +179,7 @@ struct Cta {
     std::vector<Granule> granules;
     std::vector<Thread> threads;
     std::vector<WarpExchange> warps;
+    std::vector<WarpPath> paths; // of each warp
     std::vector<Warpgroup> warpgroups;
     NamedBarrier barriers[16];
     std::unique_ptr<TensorMemory> tensor; // from the first use on

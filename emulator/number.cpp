@@ -61,7 +61,7 @@ uint8_t e4m3_from_f32(float value) {
 
 uint16_t f16_from_e4m3(uint8_t code) {
     const uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7F;
-    if (magnitude == 0x7F) return static_cast<uint16_t>(sign | 0x7FFF);
+    if (magnitude == 0x7F) return 0x7FFF; // NaN loses its sign, as on an H200
     if (magnitude >= 8) return static_cast<uint16_t>(sign | ((magnitude << 7) + (8 << 10)));
     // The seven subnormal numbers are normal ones of f16: magnitude times 2^-9.
     if (magnitude == 0) return static_cast<uint16_t>(sign);

@@ -20,6 +20,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import zlib
 
 import compile_kernel
 from gen_catalogue import read_catalogue, read_kernels
@@ -181,16 +182,22 @@ def shown(entry):
     return " ".join([name, *(f"{f}={v}" for f, v in values.items())])
 
 
+def pack(cubin):
+    """DEFLATE without a frame, as src/base/inflate.c unpacks it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    return packer.compress(cubin) + packer.flush()
+
+
 def write_images(path, images, kernels, compiler):
     out = [head("The compiled catalogue.", '"jit/images.h"')]
     rows = []
     for number, ((name, values), cubin) in enumerate(images):
-        out.append(f"/* {shown((name, values))} */\nstatic const _Alignas(64) char image_{number}[] =\n"
-                   f"{c_string(cubin)};\n\n")
+        out.append(f"/* {shown((name, values))} */\nstatic const char image_{number}[] =\n"
+                   f"{c_string(pack(cubin))};\n\n")
         numbers = ", ".join(map(str, values.values()))
         rows.append(f"    {{{{DG_KERNEL_{kernels.ids[name]}, {{{numbers}}}}}, {ARCHITECTURE}, "
-                    f"image_{number},\n        sizeof image_{number} - 1}},\n")
-    rows.append("    {{0, {0}}, 0, NULL, 0}, /* C has no empty arrays */\n")
+                    f"image_{number},\n        sizeof image_{number} - 1, {len(cubin)}}},\n")
+    rows.append("    {{0, {0}}, 0, NULL, 0, 0}, /* C has no empty arrays */\n")
     out.append("const dg_image_t dg_images[] = {\n" + "".join(rows) + "};\n"
                f"const int32_t dg_image_count = {len(images)};\n"
                f'const char dg_image_compiler[] = "{compiler.version_text if images else ""}";\n')

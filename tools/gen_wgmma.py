@@ -81,7 +81,8 @@ def emulated_function(kind, width):
     flags = [] if from_registers else [a_mn]
     flags = "".join(f", {str(f).lower()}" for f in flags + [b_mn])
     kind_name = types.split(".")[0].upper()
-    return (f"DEVICE void wgmma_{name}_n{width}({arguments}) {{\n"
+    return (f"DEVICE void wgmma_{name}_n{width}({arguments}, EMU_SITE) {{\n"
+            f'    emu::warp_together("wgmma", site);\n'
             f"    emu::{call}(d, {width}, emu::OperandType::{kind_name}, a, b, "
             f"accumulate != 0{flags});\n}}\n")
 

@@ -50,7 +50,7 @@ stage_release() {
 stage_asan() {
     ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 suite asan -LE 'cli|package|slow'
 }
-stage_tsan() { suite tsan -R 'threads|pool|context|roundtrip|bits|jit_'; }
+stage_tsan() { suite tsan -R 'threads|pool|context|sequence|plan_cache|roundtrip|bits|jit_'; }
 # pytest counts its tests itself: its JUnit file goes where the others are.
 stage_python() {
     local begin=$SECONDS

@@ -31,7 +31,8 @@ DEVICE uint32_t block_count(void) {
 DEVICE uint32_t lane_index(void) {
     return emu::current->lane;
 }
-DEVICE uint32_t warp_index(void) {
+DEVICE uint32_t warp_index(EMU_SITE) {
+    emu::warp_together("warp_index", site);
     return emu::current->warp;
 }
 

@@ -19,7 +19,8 @@ template <int DIMENSION> DEVICE void tensormap_set_stride(uint32_t map, uint64_t
     emu::tensormap_set_stride(map, DIMENSION, bytes);
 }
 
-DEVICE void tensormap_publish(dg_tensor_map_t *destination, uint32_t map) {
+DEVICE void tensormap_publish(dg_tensor_map_t *destination, uint32_t map, EMU_SITE) {
+    emu::warp_together("tensormap_publish", site);
     emu::tensormap_publish(destination, map);
 }
 

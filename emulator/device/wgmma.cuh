@@ -13,13 +13,16 @@
 #define WGMMA_PASTE(kind, n) wgmma_##kind##_n##n
 #define WGMMA(kind, n, ...) WGMMA_PASTE(kind, n)(__VA_ARGS__)
 
-DEVICE void wgmma_fence(void) {
+DEVICE void wgmma_fence(EMU_SITE) {
+    emu::warp_together("wgmma_fence", site);
     emu::wgmma_fence();
 }
-DEVICE void wgmma_commit(void) {
+DEVICE void wgmma_commit(EMU_SITE) {
+    emu::warp_together("wgmma_commit", site);
     emu::wgmma_commit();
 }
-template <int N> DEVICE void wgmma_wait(void) {
+template <int N> DEVICE void wgmma_wait(EMU_SITE) {
+    emu::warp_together("wgmma_wait", site);
     emu::wgmma_wait(N);
 }
 

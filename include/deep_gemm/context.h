@@ -76,7 +76,8 @@ typedef struct dg_context_options_t {
     int32_t num_threads;            /* CPU threads of one call, 1..512; 0: the default's, which
                                      * starts as the number of cores this process may use */
     dg_cpu_isa_t cpu_isa;           /* one this processor lacks is refused (UNSUPPORTED) */
-    int32_t num_sms;                /* SMs a GPU kernel may fill, 1..65535; 0: the default's */
+    int32_t num_sms;                /* SMs a GPU kernel may fill, 1..65535; 0: the default's, which
+                                     * starts as all of them and reads back as 0 */
     int32_t tc_util;                /* tensor-core duty in percent, 1..100; 0: the default's */
     dg_switch_t pdl;                /* programmatic dependent launch */
     dg_switch_t batch_invariant;    /* a row's bits never depend on M (the CPU always does this) */
@@ -88,12 +89,15 @@ typedef struct dg_context_options_t {
     dg_log_level_t log_level;       /* most detailed level passed to log; 0: DG_LOG_INFO */
     dg_log_fn log;                  /* NULL: the default's, which starts with none */
     void *log_user;                 /* first argument of log */
+    const char *only; /* GPU products run this specialisation or are UNSUPPORTED: a text
+                                     * as dg_plan_query_t.only, for measuring. It must stay as it is
+                                     * while the context has it. "": any; NULL: the default's */
 } dg_context_options_t;
 
 #define DG_CONTEXT_OPTIONS_INIT                                                                    \
     {                                                                                              \
         sizeof(dg_context_options_t), {DG_DEVICE_NONE, 0}, 0, DG_CPU_ISA_AUTO, 0, 0, DG_DEFAULT,   \
-            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, (dg_log_level_t)0, 0, 0                  \
+            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, (dg_log_level_t)0, 0, 0, 0               \
     }
 
 /* Makes a context. `options` may be NULL: a copy of the default context.
@@ -106,7 +110,8 @@ DG_API dg_status_t dg_context_create(dg_context_t **out, const dg_context_option
  * behind for each destroyed context to make that safe. */
 DG_API dg_status_t dg_context_destroy(dg_context_t *ctx);
 
-/* Reads back every setting as it is in force, no field zero but device id, log and log_user.
+/* Reads back every setting as it is in force, no field zero but device id, log,
+ * log_user and only.
  * `options->struct_size` must be set. ctx NULL: the default context. */
 DG_API dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t *options);
 
@@ -116,7 +121,8 @@ DG_API dg_status_t dg_context_set_options(dg_context_t *ctx, const dg_context_op
 /* One setting at a time, for callers who know them by these names. 0 restores the initial setting.
  *     dg_set_num_sms(NULL, 120);                     // leave 12 SMs of an H200 to communication
  *     int32_t n; dg_get_num_sms(NULL, &n);
- * A CPU device has as many "SMs" as threads. */
+ * Where no number was set, dg_get_num_sms tells the SMs of the first GPU, without making a context
+ * there; on a machine without a GPU the threads of a CPU call. */
 DG_API dg_status_t dg_set_num_sms(dg_context_t *ctx, int32_t num_sms);
 DG_API dg_status_t dg_get_num_sms(const dg_context_t *ctx, int32_t *num_sms);
 DG_API dg_status_t dg_set_tc_util(dg_context_t *ctx, int32_t percent);
@@ -136,17 +142,30 @@ DG_API dg_status_t dg_get_mk_alignment_for_contiguous_layout(
 DG_API dg_status_t dg_get_theoretical_mk_alignment_for_contiguous_layout(
     const dg_context_t *ctx, int32_t expected_m, int32_t *alignment);
 
-/* How and where one call runs. NULL in place of the struct: default stream, no workspace. */
+/* Gives a call its workspace: `bytes` of memory of the tensors' device, 256-byte aligned, which stay
+ * the call's until its stream has run it. NULL: none to be had. Called on the thread of the call,
+ * at most once, and only if the call needs more than it was handed. It may wait for locks and call
+ * dg_device_alloc, but no function that takes a context. */
+typedef void *(*dg_allocate_fn)(void *user, size_t bytes);
+
+/* How and where one call runs. NULL in place of the struct: default stream, no workspace.
+ * Workspace is either asked for before the call, by the family's _workspace query, and handed over;
+ * or taken while it runs, from `allocate`, so that arguments are checked and planned once. */
 typedef struct dg_launch_t {
-    size_t struct_size;    /* sizeof(dg_launch_t), set by DG_LAUNCH_INIT */
-    void *stream;          /* CUstream of the tensors' device; NULL: its default stream; not used on
-                            * the CPU, where a call is finished when it returns */
-    void *workspace;       /* device memory, 256-byte aligned; the call's until it has finished */
-    size_t workspace_size; /* bytes; at least what the family's _workspace query said */
+    size_t struct_size;      /* sizeof(dg_launch_t), set by DG_LAUNCH_INIT */
+    void *stream;            /* CUstream of the tensors' device; NULL: its default stream; not used
+                              * on the CPU, where a call is finished when it returns */
+    void *workspace;         /* device memory, 256-byte aligned; the call's until it has finished */
+    size_t workspace_size;   /* bytes; at least what the family's _workspace query said */
+    dg_allocate_fn allocate; /* the allocator of the caller's framework; NULL: there is none */
+    void *allocate_user;     /* its first argument */
+    int32_t prepare; /* 1: the call checks its arguments, has its kernels compiled if need be
+                              * and loaded, and computes nothing; needs no workspace. For the time
+                              * before a capture, or before users wait */
 } dg_launch_t;
 
 #define DG_LAUNCH_INIT                                                                             \
-    { sizeof(dg_launch_t), 0, 0, 0 }
+    { sizeof(dg_launch_t), 0, 0, 0, 0, 0, 0 }
 
 /* Version of the library that is running, "0.1.0"; compare with DG_VERSION_STRING of version.h. */
 DG_API const char *dg_version(void);

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Launches of one plan, and bytes of a specialisation's text, at the most. */
-#define DG_PLAN_MAX_STAGES 3
+#define DG_PLAN_MAX_STAGES 4
 #define DG_PLAN_TEXT 768
 
 /* A kernel that was looked at for the call, with its prediction or what speaks against it. */

@@ -11,6 +11,12 @@ DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("BLOCK_M", "BLOCK_N"
 DG_KERNEL(ANY_GROUP_TILES, "any_group_tiles", "any/group_tiles.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_K_SEGMENTS, "any_k_segments", "any/k_segments.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_UPLOAD, "any_upload", "any/upload.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_CAST_TILE, "any_cast_tile", "any/cast_tile.cu", 0, DG_FIELDS("WIDE"))
+DG_KERNEL(ANY_CAST_FACTORS, "any_cast_factors", "any/cast_factors.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_CAST_CODES, "any_cast_codes", "any/cast_codes.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_CAST_VALUES, "any_cast_values", "any/cast_values.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_SCALE_COPY, "any_scale_copy", "any/scale_copy.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_SCALE_WORDS, "any_scale_words", "any/scale_words.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_ROWS",
         "STORE_BUFFERS", "UNROLL_K", "OUT_F32", "ADD_C", "SCHEDULE"))
@@ -21,4 +27,6 @@ DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE",
         "OUT_F32", "UNROLL_K"))
 DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "TURNS", "A_MN", "B_MN", "SCHEDULE"))
+DG_KERNEL(SM90_BF16_GEMM_SWAP, "sm90_bf16_gemm_swap", "sm90/bf16_gemm_swap.cu", 90,
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES"))

@@ -108,7 +108,18 @@ DEVICE void load_added(float *added, const uint8_t *from, bool there) {
     if (there) load_four(added, from);
 }
 
-/* Four columns a lane. rows, columns: that there are; sums: [BLOCK_N / 2] */
+/* Chunks of c on their way before the first sum leaves: as many as registers are free. */
+#define CHUNKS_AHEAD (WARP_ROWS == 1 ? BLOCK_N / 32 : ROW_PAIRS ? 1 : 2)
+
+/* Four columns a lane. */
+DEVICE void load_chunk(float (*added)[4], const uint8_t *c, int64_t pitch, int rows, bool there) {
+    UNROLL
+    for (int pass = 0; pass < 4; pass++)
+        load_added(added[pass], c + pass * 4 * pitch, there && pass * 4 < rows);
+}
+
+/* Four columns a lane, in whole lines.
+ * rows, columns: that there are; sums: [BLOCK_N / 2] */
 DEVICE void store_lines(
     const place_out_t *out, const float *sums, int rows, int columns, uint32_t chunk) {
     uint32_t lane = lane_index();
@@ -116,32 +127,31 @@ DEVICE void store_lines(
     const int row = (int)lane / 8, column = (int)lane % 8 * 4;
     uint8_t *d = out->d + row * out->d_pitch + column * OUT_BYTES;
     const uint8_t *c = out->c + row * out->c_pitch + column * OUT_BYTES;
-    const bool adds = out->c != 0;
-    float added[16];
+    float added[CHUNKS_AHEAD][4][4];
     UNROLL
-    for (int pass = 0; pass < 4; pass++)
-        load_added(added + pass * 4, c + pass * 4 * out->c_pitch,
-            adds && row + pass * 4 < rows && column < columns);
+    for (int i = 0; i < CHUNKS_AHEAD; i++)
+        load_chunk(added[i], c + i * 32 * OUT_BYTES, out->c_pitch, rows - row,
+            out->c && column + i * 32 < columns);
     UNROLL
-    for (int right = 0; right < BLOCK_N; right += 32) {
+    for (int i = 0; i < BLOCK_N / 32; i++) {
+        float(*mine)[4] = added[i % CHUNKS_AHEAD];
+        const int next = i + CHUNKS_AHEAD;
         warp_sync(); /* the chunk before has been read */
-        fill_chunk(chunk, sums + right / 2);
+        fill_chunk(chunk, sums + i * 16);
         warp_sync();
         UNROLL
         for (int pass = 0; pass < 4; pass++) {
-            const int64_t down = pass * 4;
-            const bool there = row + pass * 4 < rows;
             uint32_t bits[4];
             float values[4];
             ld_shared_x4(bits, chunk_at(chunk, (uint32_t)(row + pass * 4), (uint32_t)column));
             UNROLL
-            for (int j = 0; j < 4; j++) values[j] = added[pass * 4 + j] + f32_from_bits(bits[j]);
-            if (there && column + right < columns)
-                store_four(d + down * out->d_pitch + right * OUT_BYTES, values);
-            if (right + 32 < BLOCK_N) /* the next chunk's, on their way while it is filled */
-                load_added(added + pass * 4, c + down * out->c_pitch + (right + 32) * OUT_BYTES,
-                    adds && there && column + right + 32 < columns);
+            for (int j = 0; j < 4; j++) values[j] = mine[pass][j] + f32_from_bits(bits[j]);
+            if (row + pass * 4 < rows && column + i * 32 < columns)
+                store_four(d + pass * 4 * out->d_pitch + i * 32 * OUT_BYTES, values);
         }
+        if (next < BLOCK_N / 32)
+            load_chunk(mine, c + next * 32 * OUT_BYTES, out->c_pitch, rows - row,
+                out->c && column + next * 32 < columns);
     }
 }
 

@@ -44,9 +44,10 @@
 #endif
 #include "device/wgmma.cuh"
 
-/* Three registers a thread more for loads than other kernels give, which the math warps can spare. */
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 56)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 224)
+/* The warp that brings factors has more to remember than other kernels' loaders, and the math warps can
+ * spare it. */
+#define LOAD_REGISTERS 56
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : 224)
 #include "sm90/cta.cuh"
 
 #define PREPARE (B_MN || SCHEDULE == DG_SCHEDULE_K_GROUPED)
@@ -116,6 +117,15 @@ DEVICE int group_end(const args_t *args, const tile_t *tile) {
                                                                 : tile->group + 1;
 }
 
+#include "sm90/factors.cuh"
+
+/* Whether a block of which the group has `left` tokens is changed in shared memory: turned, or cut
+ * where another group's tokens may follow. The map of a FLAT group ends where the group does. */
+DEVICE bool is_prepared(const args_t *args, int left) {
+    if (B_MN || !PREPARE) return PREPARE;
+    return left < 128 && !(args->flat_a && args->flat_b);
+}
+
 /* ---- loads ------------------------------------------------------------------------------------ */
 
 DEVICE void load(
@@ -175,9 +185,11 @@ DEVICE void load_tiles(const args_t *args) {
             if (args->flat_a && range.count > 0) tensormap_acquire(a);
             if (args->flat_b && range.count > 0) tensormap_acquire(b);
             for (int k = 0; k < range.count; k += 128) {
-                const uint32_t barrier = PREPARE ? loaded_barrier(p) : full_barrier(p);
+                const bool prepared = is_prepared(args, range.count - k);
+                const uint32_t barrier = prepared ? loaded_barrier(p) : full_barrier(p);
                 wait_empty(p);
                 mbarrier_arrive_expect(barrier, A_BYTES + B_BYTES);
+                if (PREPARE && !prepared) mbarrier_arrive(barrier); /* for the second preparer */
                 load_a(a, &tile, p, k_a + k, barrier);
                 load_b(b, &tile, p, k_b + k, barrier);
                 p = next_place(p);
@@ -186,99 +198,31 @@ DEVICE void load_tiles(const args_t *args) {
     }
 }
 
-/* ---- factors ---------------------------------------------------------------------------------- */
-
-/* Every 32nd factor of a tile from this lane's on, for one block; 1 where there are none. values:
- * [count / 32]; from: address of this lane's first; left: factors that there are from it on */
-DEVICE void fetch_scales(float *values, int count, const float *from, int64_t step, int left) {
-    UNROLL
-    for (int i = 0; i < count / 32; i++) {
-        values[i] = 1.f;
-        if (i * 32 < left) values[i] = ld_constant_f32(from);
-        from += step;
-    }
-}
-
-/* This lane's first factor of a block; row: of the tile in mn, block: row of factors */
-DEVICE const float *find_scale(const dg_sm90_vector_scale_t *scale, int row, int block) {
-    return scale->data + (row + (int)lane_index()) * scale->mn_stride + block * scale->k_stride;
-}
-
-/* Brings the rows of c that the tile will add into the L2 cache while the tile is multiplied. */
-DEVICE void prefetch_c(const dg_sm90_output_t *out, const tile_t *tile) {
-    const int columns = tile->columns < BLOCK_N ? tile->columns : BLOCK_N;
-    const uint8_t *from = (const uint8_t *)out->c + tile->slab * out->c_slab_stride * OUT_BYTES;
-    if (out->c_list) from = (const uint8_t *)ld_global_u64(out->c_list + tile->slab);
-    from += (tile->row * out->c_pitch + tile->column) * OUT_BYTES;
-    for (int row = (int)lane_index(); row < BLOCK_M && row < tile->rows; row += 32)
-        for (int byte = 0; byte < columns * OUT_BYTES; byte += 128)
-            prefetch_global(from + row * out->c_pitch * OUT_BYTES + byte);
-}
-
-/* The factors of a tile's k blocks of one group, stage after stage; those of the next block are on
- * their way while this one's stage is waited for. */
-DEVICE void load_group_scales(const args_t *args, const tile_t *tile, int group, place_t *p) {
-    const int lane = (int)lane_index();
-    const k_range_t range = find_k_range(args, group);
-    const int left_a = args->scale_a.data ? tile->rows - lane : 0;
-    const int left_b = args->scale_b.data ? tile->columns - lane : 0;
-    const float *from_a = find_scale(&args->scale_a, tile->row, range.scale_a);
-    const float *from_b = find_scale(&args->scale_b, tile->column, range.scale_b);
-    for (int k = 0; k < range.count; k += 128) {
-        float a[BLOCK_M / 32], b[BLOCK_N / 32];
-        fetch_scales(a, BLOCK_M, from_a, 32 * args->scale_a.mn_stride, left_a);
-        fetch_scales(b, BLOCK_N, from_b, 32 * args->scale_b.mn_stride, left_b);
-        from_a += args->scale_a.k_stride;
-        from_b += args->scale_b.k_stride;
-        wait_empty(*p);
-        UNROLL
-        for (int i = 0; i < BLOCK_M / 32; i++)
-            st_shared_f32(scale_a_at(*p) + (uint32_t)(i * 32 + lane) * 4, a[i]);
-        UNROLL
-        for (int i = 0; i < BLOCK_N / 32; i++)
-            st_shared_f32(scale_b_at(*p) + (uint32_t)(i * 32 + lane) * 4, b[i]);
-        warp_sync();
-        if (lane == 0) mbarrier_arrive(full_barrier(*p));
-        *p = next_place(*p);
-    }
-}
-
-/* One warp: publishes each tile and writes its factors. */
-DEVICE void load_scales(const args_t *args) {
-    walk_t walk = begin_walk(&args->tiles);
-    tile_place_t published = {0, 0};
-    place_t p = {0, 0};
-    tile_t tile;
-    while (next_tile(&args->tiles, &walk, &tile)) {
-        if (lane_index() == 0) publish_tile(&published, &tile);
-        if (args->out.c || args->out.c_list) prefetch_c(&args->out, &tile);
-        for (int group = tile.group; group < group_end(args, &tile); group++)
-            load_group_scales(args, &tile, group, &p);
-    }
-    if (lane_index() == 0) publish_end(&published);
-}
-
 /* ---- preparation ------------------------------------------------------------------------------ */
 
-/* Two warps: makes of each stage that TMA has brought what the tensor core can multiply. */
+/* Two warps: make of each stage that TMA brought for them what the tensor core can multiply. */
 DEVICE void prepare_stages(const args_t *args) {
     const uint32_t half = warp_index() & 1;
     walk_t walk = begin_walk(&args->tiles);
+    uint32_t parities = 0; /* a bit a stage: of its next preparation */
     place_t p = {0, 0};
     tile_t tile;
     while (next_tile(&args->tiles, &walk, &tile)) {
         for (int group = tile.group; group < group_end(args, &tile); group++) {
             for (int left = find_k_range(args, group).count; left > 0; left -= 128) {
-                mbarrier_wait(loaded_barrier(p), p.parity);
-                if (SCHEDULE == DG_SCHEDULE_K_GROUPED && left < 128) {
-                    clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);
-                    clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);
-                    bar_sync(1, PREPARERS * 32);
+                if (is_prepared(args, left)) {
+                    mbarrier_wait(loaded_barrier(p), parities >> p.stage & 1);
+                    parities ^= 1u << p.stage;
+                    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && left < 128) {
+                        clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);
+                        clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);
+                        bar_sync(1, PREPARERS * 32);
+                    }
+                    if (B_MN) transpose_mn_tile(b_at(p), half);
+                    fence_proxy_async();
+                    warp_sync();
+                    if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
                 }
-                if (B_MN) transpose_mn_tile(b_at(p), half);
-                fence_proxy_async();
-                warp_sync();
-                if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
                 p = next_place(p);
             }
         }
@@ -337,20 +281,36 @@ DEVICE void finish_products(float *products, a_block_t *a) {
     }
 }
 
-/* sums += factors * products for columns 8 * first .. 8 * last - 1. upper, lower: factors of this
- * thread's two rows; columns: address of the factors of its columns */
-DEVICE void promote(float *sums, const float *products, float upper, float lower, uint32_t columns,
-    int first, int last) {
+/* Factors of 16 columns for this thread: of its 2 of the first eight, and of the second. columns:
+ * address of this lane's of the first 16 */
+DEVICE void load_columns(float *values, uint32_t columns, int sixteen) {
+    ld_shared_f32x2(values, columns + (uint32_t)sixteen * 64);
+    ld_shared_f32x2(values + 2, columns + (uint32_t)sixteen * 64 + 32);
+}
+
+/* sums += factors * products for 16 columns. sums, products: [8]; upper, lower: factors of this
+ * thread's two rows; columns: [4] */
+DEVICE void promote_columns(
+    float *sums, const float *products, float upper, float lower, const float *columns) {
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        const float row = i % 4 < 2 ? upper : lower;
+        sums[i] += row * columns[i / 4 * 2 + i % 2] * products[i];
+    }
+}
+
+/* The same for columns 16 * first .. 16 * last - 1. early: [EARLY][4] factors that are there already */
+#define EARLY (A_MN ? 0 : 2)
+DEVICE void promote(float *sums, const float *products, float upper, float lower,
+    const float (*early)[4], uint32_t columns, int first, int last) {
     UNROLL
     for (int i = first; i < last; i++) {
-        float column[2];
-        ld_shared_f32x2(column, columns + (uint32_t)i * 32);
-        sums[i * 4] += upper * column[0] * products[i * 4];
-        sums[i * 4 + 1] += upper * column[1] * products[i * 4 + 1];
-        sums[i * 4 + 2] += lower * column[0] * products[i * 4 + 2];
-        sums[i * 4 + 3] += lower * column[1] * products[i * 4 + 3];
+        float column[4];
+        if (i >= EARLY) load_columns(column, columns, i);
+        promote_columns(
+            sums + i * 8, products + i * 8, upper, lower, i < EARLY ? early[i] : column);
     }
-    pin_f32_array(sums + first * 4, (last - first) * 4);
+    pin_f32_array(sums + first * 8, (last - first) * 8);
 }
 
 /* All k blocks of a tile. Between "my products are done" and "my next products are issued"
@@ -363,6 +323,7 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
     const uint32_t a_row = A_MN ? warp_row : group_row;
     const uint32_t my_row = (warp_row + chunk_row(lane / 4, 0)) * 4, my_column = lane % 4 * 8;
     const uint32_t b_first = descriptor_low_k128(shared_base() + AT_B);
+    const int middle = A_MN ? BLOCK_N / 32 : BLOCK_N / 16;
     float products[BLOCK_N / 2];
     place_t p = *place;
     a_block_t a;
@@ -374,22 +335,25 @@ DEVICE void multiply_tile(float (*sums)[BLOCK_N / 2], int k_blocks, place_t *pla
         UNROLL
         for (uint32_t j = 0; j < WARP_ROWS; j++) {
             uint32_t ready = 1;
+            float early[EARLY + 1][4];
             start_products(products, &a, b_first + p.stage * (B_BYTES / 16));
-            float upper = ld_shared_f32(scale_a_at(p) + my_row + j * 256);
-            float lower = ld_shared_f32(scale_a_at(p) + my_row + j * 256 + HALF_ROWS * 4);
+            const float upper = ld_shared_f32(scale_a_at(p) + my_row + j * 256);
+            const float lower = ld_shared_f32(scale_a_at(p) + my_row + j * 256 + HALF_ROWS * 4);
             const uint32_t columns = scale_b_at(p) + my_column;
+            UNROLL
+            for (int i = 0; i < EARLY; i++) load_columns(early[i], columns, i);
             finish_products(products, &a);
             if (j == WARP_ROWS - 1) {
                 release(p);
                 if (k < k_blocks - 1) ready = test_full(next);
             }
-            promote(sums[j], products, upper, lower, columns, 0, BLOCK_N / 16);
+            promote(sums[j], products, upper, lower, early, columns, 0, middle);
             if (!ready) wait_full(next);
             if (j + 1 < WARP_ROWS)
                 load_a_block(&a, p, j + 1, a_row, lane);
             else if (k < k_blocks - 1)
                 load_a_block(&a, next, 0, a_row, lane);
-            promote(sums[j], products, upper, lower, columns, BLOCK_N / 16, BLOCK_N / 8);
+            promote(sums[j], products, upper, lower, early, columns, middle, BLOCK_N / 16);
         }
         p = next;
     }

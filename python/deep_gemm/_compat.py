@@ -63,23 +63,21 @@ def wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out):
 
 def _rows_first(operand):
     """The pair with factors [mn, blocks]: turned round if they come as [blocks, mn]."""
-    data, scale = operand
-    mn, k = data.shape
+    shapes = [tuple(getattr(x, "shape", ())) for x in operand] \
+        if isinstance(operand, (tuple, list)) else []
+    if [len(shape) for shape in shapes] != [2, 2]:
+        return operand  # without factors, or wrong: the product says what is
+    (mn, k), factors = shapes
     blocks = (k + 127) // 128
-    if scale is not None and tuple(scale.shape) == (blocks, mn) and blocks != mn:
-        scale = scale.T
-    return data, scale
+    turned = factors == (blocks, mn) and blocks != mn
+    return operand[0], operand[1].T if turned else operand[1]
 
 
 def k_grouped_wgrad_gemm_fp8_fp8_fp32_nt(lhs, rhs, out, batch_sizes):
     """out[g] += lhs_g rhs_g^T in float32; factors [sum of ceil(k_g / 128), mn]."""
-    from . import k_grouped
-    sizes = [int(size) for size in batch_sizes]
-    groups = k_grouped.k_groups(None, sizes, None, False)
     # `tn` only where shapes leave the order of factors open: those of this name have rows first
-    if k_grouped._k_grouped(lhs, rhs, out, out, groups, 128, False) is NotImplemented:
-        raise TypeError("k_grouped_wgrad_gemm_fp8_fp8_fp32_nt() cannot be traced; use "
-                        "k_grouped_fp8_gemm_nt_contiguous()")
+    from .k_grouped import k_grouped_fp8_gemm_tn_contiguous
+    k_grouped_fp8_gemm_tn_contiguous(lhs, rhs, out, [int(size) for size in batch_sizes], None, out)
 
 
 def get_col_major_tma_aligned_tensor(x):

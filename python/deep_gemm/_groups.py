@@ -10,10 +10,10 @@ _M_LAYOUTS = ("index", "block_index", "psum", "offsets", "sizes")
 _K_LAYOUTS = ("sizes", "psum", "offsets")
 
 
-def _form(layout, use_psum_layout, allowed):
+def _form(layout, use_psum_layout, usual, allowed):
     if layout is None:
-        layout = "psum" if use_psum_layout else allowed[0]
-    elif use_psum_layout and layout != "psum":
+        return PSUM if use_psum_layout else usual
+    if use_psum_layout and layout != "psum":
         raise ArgumentError(f"layout: {layout!r} beside use_psum_layout=True; give one of them")
     if layout not in allowed:
         raise ArgumentError(f"layout: {layout!r}, expected one of {', '.join(allowed)}")
@@ -22,13 +22,13 @@ def _form(layout, use_psum_layout, allowed):
 
 def m_groups(grouped_layout, layout, use_psum_layout):
     """Groups of an M-grouped product: by row index unless told otherwise, never by length."""
-    return (_form(layout, use_psum_layout, _M_LAYOUTS), grouped_layout, 0, None)
+    return (_form(layout, use_psum_layout, INDEX, _M_LAYOUTS), grouped_layout, 0, None)
 
 
 def k_groups(grouped_layout, ks_cpu, layout, use_psum_layout):
     """Groups of a K-grouped product: sizes unless told otherwise. The tensor decides where there is
     one; the host list beside it is looked at for its sum only."""
-    form = _form(layout, use_psum_layout, _K_LAYOUTS)
+    form = _form(layout, use_psum_layout, SIZES, _K_LAYOUTS)
     host_sizes = ks_cpu if ks_cpu is not None and len(ks_cpu) > 0 and form == SIZES else None
     if grouped_layout is None and host_sizes is None:
         raise ArgumentError("ks_cpu: None or empty, and no grouped_layout; give the sizes of the "

@@ -8,12 +8,14 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import gemm, grouped, k_grouped, scale_layout
+from . import gemm, grouped, k_grouped, legacy, scale_layout
 from ._tensor import zeros_strided
 from .utils import math
 
-_FP8 = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb, Tensor(d!) d"
-_BF16 = "Tensor a, Tensor b, Tensor(d!) d"
+_FP8_OPERANDS = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb"
+_BF16_OPERANDS = "Tensor a, Tensor b"
+_FP8 = f"{_FP8_OPERANDS}, Tensor(d!) d"
+_BF16 = f"{_BF16_OPERANDS}, Tensor(d!) d"
 _RECIPES = "int[]? recipe=None, int[]? recipe_a=None, int[]? recipe_b=None"
 _DENSE = "Tensor? c=None"
 _CONTIGUOUS = "bool use_psum_layout=False, bool ensure_zero_padding=True, *, str? layout=None"
@@ -42,6 +44,22 @@ def _product_schemas():
     for name in ("m_grouped_bf16_gemm_nt_masked", "bf16_m_grouped_gemm_nt_masked"):
         schemas[name] = f"{_BF16}, {_MASKED}"
     schemas["k_grouped_bf16_gemm_tn_contiguous"] = f"{_BF16}, {_K_GROUPS}, {_K_LAYOUT}"
+    for name in [name for name in schemas if name.startswith("k_grouped")]:  # a matrix a group
+        schemas[f"{name}.list"] = schemas[name].replace("Tensor(d!) d", "Tensor(d!)[] d") \
+            .replace("Tensor? c=None", "Tensor[]? c=None")
+    return schemas
+
+
+def _legacy_schemas():
+    """Of deep_gemm.legacy, whose last arguments may be tuples: (schema, length of the tuple)."""
+    schemas = {}
+    for form in ("nt", "nn"):
+        name = f"m_grouped_bf16_gemm_{form}_contiguous_tl"
+        schemas[name] = (f"{_BF16}, Tensor m_indices", 0)
+        schemas[f"a_fused_{name}"] = (f"{_BF16}, Tensor m_indices, Tensor m_row_indices", 2)
+    for side in "ab":
+        schemas[f"{side}_fused_k_grouped_bf16_gemm_tn_contiguous_tl"] = (
+            f"{_BF16}, Tensor k_indices, Tensor k_start, Tensor k_end, bool acc", 3)
     return schemas
 
 
@@ -98,7 +116,7 @@ def _by_keyword(function, schema_names):
 def _names(schema):
     """Names of a schema's arguments after the operands."""
     arguments = [part for part in schema.split(", ") if part != "*"]
-    first = 5 if schema.startswith(_FP8) else 3
+    first = 5 if schema.startswith(_FP8_OPERANDS) else 3
     return [argument.split()[1].split("=")[0] for argument in arguments[first:]]
 
 
@@ -127,6 +145,13 @@ def _fake_transform(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8
     return _mn_major(sf, "float32", mn, sf.shape[-1]) if gran_mn == 1 else torch.empty_like(sf)
 
 
+def _gather_tuple(function, length):
+    """`function` of deep_gemm.legacy with its tuple in pieces."""
+    def run(a, b, d, *rest):
+        function(a, b, d, *([rest[:length]] if length > 0 else []), *rest[length:])
+    return run
+
+
 _SCHEMAS = _product_schemas()
 _library = torch.library.Library("deep_gemm", "DEF")
 
@@ -144,8 +169,11 @@ def _register(name, schema, implementation, fake=None):
 
 def _register_all():
     for name, schema in _SCHEMAS.items():
-        function = _by_keyword(getattr(_module_of(name), name), _names(schema))
-        _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8)))
+        base = name.removesuffix(".list")
+        function = _by_keyword(getattr(_module_of(base), base), _names(schema))
+        _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8_OPERANDS)))
+    for name, (schema, length) in _legacy_schemas().items():
+        _register(name, schema + ") -> ()", _gather_tuple(getattr(legacy, name), length))
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
@@ -161,11 +189,18 @@ def _register_all():
 
 def call(name, a, b, d, *rest, **keywords):
     """Runs a product as an operator, from the Python function's arguments."""
-    operator = getattr(torch.ops.deep_gemm, name)
+    packet = getattr(torch.ops.deep_gemm, name)
+    operator = packet.list if isinstance(d, (list, tuple)) else packet.default
     if _SCHEMAS[name].startswith(_FP8):
-        operator(*a, *b, d, *rest, **keywords)
+        pairs = [x if isinstance(x, (tuple, list)) else (x, None) for x in (a, b)]
+        operator(*pairs[0], *pairs[1], d, *rest, **keywords)
     else:
         operator(a, b, d, *rest, **keywords)
+
+
+def call_legacy(name, *arguments):
+    """Runs a product of deep_gemm.legacy as an operator, its tuple in pieces."""
+    getattr(torch.ops.deep_gemm, name).default(*arguments)
 
 
 _register_all()

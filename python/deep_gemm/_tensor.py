@@ -7,6 +7,8 @@ that framework turns up. All memory comes from the framework's own allocator.
 import functools
 import sys
 
+from ._native import ArgumentError
+
 
 def tracing():
     """Whether torch is recording a graph now, so that calls have to appear in it as operators."""
@@ -18,6 +20,16 @@ def is_torch(x):
     """Whether `x` is a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def expect_tensor(x, name, *ranks):
+    """Refuses what is no tensor of torch or numpy, or has a number of axes not among `ranks`."""
+    shape = getattr(x, "shape", None)
+    if shape is None or not hasattr(x, "dtype"):
+        raise TypeError(f"{name}: a {type(x)}, expected a tensor of torch or numpy")
+    if len(shape) not in ranks:
+        raise ArgumentError(f"{name}: shape {list(shape)}, expected "
+                            f"{' or '.join(str(rank) for rank in ranks)} axes")
 
 
 def _numpy_dtype(name):

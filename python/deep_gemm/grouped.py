@@ -26,24 +26,21 @@ __all__ = [
 _B_STORED_NN = 2
 
 
-def _run(name, transposed, a, b, d, groups, recipes, zero_padding, expected_m, op_arguments,
-         **op_keywords):
-    if tracing() or _native.m_grouped_gemm(
-            a, b, d, None, groups, *recipes, transposed, None, zero_padding,
-            expected_m) is NotImplemented:
-        from . import _ops
-        _ops.call(name, *op_arguments, **op_keywords)
+def _check_hint(expected_m, use_psum_layout, layout):
+    if expected_m is not None and not use_psum_layout and layout != "psum":
+        raise ArgumentError("expected_m_for_psum_layout: given without use_psum_layout=True")
 
 
 def _contiguous(name, transposed, a, b, d, grouped_layout, recipe, recipe_a, recipe_b,
                 use_psum_layout, ensure_zero_padding, expected_m, layout):
     groups = m_groups(grouped_layout, layout, use_psum_layout)
-    if expected_m is not None and not use_psum_layout and layout != "psum":
-        raise ArgumentError("expected_m_for_psum_layout: given without use_psum_layout=True")
-    _run(name, transposed, a, b, d, groups, (recipe, recipe_a, recipe_b), ensure_zero_padding,
-         expected_m or 0,
-         (a, b, d, grouped_layout, recipe, recipe_a, recipe_b, use_psum_layout,
-          ensure_zero_padding), layout=layout)
+    _check_hint(expected_m, use_psum_layout, layout)
+    if tracing() or _native.m_grouped_gemm(
+            a, b, d, None, groups, recipe, recipe_a, recipe_b, transposed, None,
+            ensure_zero_padding, expected_m or 0) is NotImplemented:
+        from . import _ops
+        _ops.call(name, a, b, d, grouped_layout, recipe, recipe_a, recipe_b, use_psum_layout,
+                  ensure_zero_padding, layout=layout)
 
 
 @accepts_old_keywords(m_indices="grouped_layout")
@@ -93,9 +90,12 @@ def m_grouped_fp8_fp4_gemm_nt_masked(
 
     >>> deep_gemm.m_grouped_fp8_fp4_gemm_nt_masked(x, w, y, masked_m, expected_m=64)
     """
-    _run("m_grouped_fp8_fp4_gemm_nt_masked", 0, a, b, d, (MASKED, masked_m, 0, None),
-         (recipe, recipe_a, recipe_b), True, expected_m,
-         (a, b, d, masked_m, expected_m, recipe, recipe_a, recipe_b))
+    if tracing() or _native.m_grouped_gemm(
+            a, b, d, None, (MASKED, masked_m, 0, None), recipe, recipe_a, recipe_b, 0, None, True,
+            expected_m) is NotImplemented:
+        from . import _ops
+        _ops.call("m_grouped_fp8_fp4_gemm_nt_masked", a, b, d, masked_m, expected_m, recipe,
+                  recipe_a, recipe_b)
 
 
 m_grouped_fp8_gemm_nt_contiguous = m_grouped_fp8_fp4_gemm_nt_contiguous
@@ -107,11 +107,13 @@ fp8_m_grouped_gemm_nt_masked = m_grouped_fp8_fp4_gemm_nt_masked
 def _bf16_contiguous(name, transposed, a, b, d, grouped_layout, use_psum_layout,
                      ensure_zero_padding, expected_m, layout):
     groups = m_groups(grouped_layout, layout, use_psum_layout)
-    if expected_m is not None and not use_psum_layout and layout != "psum":
-        raise ArgumentError("expected_m_for_psum_layout: given without use_psum_layout=True")
-    _run(name, transposed, (a, None), (b, None), d, groups, (None, None, None),
-         ensure_zero_padding, expected_m or 0,
-         (a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding), layout=layout)
+    _check_hint(expected_m, use_psum_layout, layout)
+    if tracing() or _native.m_grouped_gemm(
+            (a, None), (b, None), d, None, groups, None, None, None, transposed, None,
+            ensure_zero_padding, expected_m or 0) is NotImplemented:
+        from . import _ops
+        _ops.call(name, a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding,
+                  layout=layout)
 
 
 @accepts_old_keywords(m_indices="grouped_layout")
@@ -138,8 +140,11 @@ def m_grouped_bf16_gemm_nn_contiguous(
 @accepts_old_keywords()
 def m_grouped_bf16_gemm_nt_masked(a, b, d, masked_m, expected_m, compiled_dims="nk"):
     """d[g, i] = a[g, i] b[g]^T for i < masked_m[g], bfloat16 a [G, m_max, k], b [G, n, k]."""
-    _run("m_grouped_bf16_gemm_nt_masked", 0, (a, None), (b, None), d, (MASKED, masked_m, 0, None),
-         (None, None, None), True, expected_m, (a, b, d, masked_m, expected_m))
+    if tracing() or _native.m_grouped_gemm(
+            (a, None), (b, None), d, None, (MASKED, masked_m, 0, None), None, None, None, 0, None,
+            True, expected_m) is NotImplemented:
+        from . import _ops
+        _ops.call("m_grouped_bf16_gemm_nt_masked", a, b, d, masked_m, expected_m)
 
 
 bf16_m_grouped_gemm_nt_masked = m_grouped_bf16_gemm_nt_masked

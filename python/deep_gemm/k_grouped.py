@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """K-grouped products, the weight gradients of a mixture of experts: d[g] = c[g] + a_g^T b_g.
 
-Tokens, sorted by expert, are what the product sums over. The C API is told how operands lie in
-memory; this file finds it out from their shapes (m and n are known from d):
+Tokens, sorted by expert, are what the product sums over. How operands lie in memory is found
+out from their shapes (m and n are known from d):
 
     rank 1  flat: for each group a matrix [m, k_g] of its own, back to back
     rank 2  [sum k, m] tokens first, or [m, sum k]: the axis that is not m counts the tokens. Where
@@ -23,44 +23,6 @@ __all__ = [
     "k_grouped_bf16_gemm_tn_contiguous",
 ]
 
-_TOKENS_FIRST, _TOKENS_LAST, _FLAT = 1, 2, 3
-
-
-def _find_form(name, dtype, shape, stride, mn, mn_name, nt):
-    if len(shape) == 1:
-        return _FLAT
-    if len(shape) != 2:
-        raise ArgumentError(f"{name}: {len(shape)} axes, expected [tokens, {mn_name}], "
-                            f"[{mn_name}, tokens] or a flat tensor of all groups' matrices")
-    first = shape[1] == (mn // 2 if dtype == "e2m1x2" else mn)
-    last = shape[0] == mn
-    if first and last:
-        return _TOKENS_LAST if nt and stride[0] == 1 and stride[1] != 1 else _TOKENS_FIRST
-    if not first and not last:
-        raise ArgumentError(f"{name}: shape {list(shape)}, expected one axis of {mn_name} = {mn}, "
-                            f"as d has it: [tokens, {mn_name}] or [{mn_name}, tokens]")
-    return _TOKENS_FIRST if first else _TOKENS_LAST
-
-
-def _scale_is_mn_first(scale, mn, nt):
-    if scale is None:
-        return False
-    shape = _native.describe(scale, "scale")[1]
-    if len(shape) != 2 or (shape[0] == mn) == (shape[1] == mn):
-        return nt
-    return shape[0] == mn
-
-
-def _operand(name, operand, mn, mn_name, gran_k, nt):
-    """(data, scale, form, scale is [mn, rows], gran_k, gather) as the extension wants it."""
-    data, scale = operand if isinstance(operand, (tuple, list)) else (operand, None)
-    description = _native.describe(data, "operand")
-    if description is NotImplemented or (
-            scale is not None and _native.describe(scale, "scale") is NotImplemented):
-        return None
-    form = _find_form(name, *description, mn, mn_name, nt)
-    return (data, scale, form, _scale_is_mn_first(scale, mn, nt), gran_k, None)
-
 
 def _gran_k(recipe):
     if recipe is None:
@@ -70,24 +32,10 @@ def _gran_k(recipe):
     return recipe[2]
 
 
-def _k_grouped(a, b, d, c, groups, gran_k, nt):
-    """Runs the product; NotImplemented if a tensor only stands for one."""
-    description = _native.describe(d[0] if isinstance(d, (tuple, list)) else d, "plain")
-    if description is NotImplemented:
-        return NotImplemented
-    shape = description[1]
-    if len(shape) < 2:
-        raise ArgumentError(f"d: shape {list(shape)}, expected [G, m, n], or [m, n] for the sum")
-    operand_a = _operand("a", a, shape[-2], "m", gran_k, nt)
-    operand_b = _operand("b", b, shape[-1], "n", gran_k, nt)
-    if operand_a is None or operand_b is None:
-        return NotImplemented
-    return _native.k_grouped_gemm(operand_a, operand_b, d, c, groups, len(shape) == 2)
-
-
 def _fp8(name, nt, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout):
     groups = k_groups(grouped_layout, ks_cpu, layout, use_psum_layout)
-    if tracing() or _k_grouped(a, b, d, c, groups, _gran_k(recipe), nt) is NotImplemented:
+    if tracing() or _native.k_grouped_gemm(
+            a, b, d, c, groups, _gran_k(recipe), nt, None, None) is NotImplemented:
         from . import _ops
         _ops.call(name, a, b, d, ks_cpu, grouped_layout, c, recipe, use_psum_layout, layout=layout)
 
@@ -141,10 +89,10 @@ def k_grouped_bf16_gemm_tn_contiguous(
 
     >>> deep_gemm.k_grouped_bf16_gemm_tn_contiguous(dy, x, grad, ks, None, grad)
     """
-    a = a[0] if isinstance(a, (tuple, list)) else a
-    b = b[0] if isinstance(b, (tuple, list)) else b
     groups = k_groups(grouped_layout, ks_cpu, layout, use_psum_layout)
-    if tracing() or _k_grouped(a, b, d, c, groups, _gran_k(recipe), False) is NotImplemented:
+    if tracing() or _native.k_grouped_gemm(
+            a, b, d, c, groups, _gran_k(recipe), False, None, None) is NotImplemented:
         from . import _ops
+        a, b = (x[0] if isinstance(x, (tuple, list)) else x for x in (a, b))
         _ops.call("k_grouped_bf16_gemm_tn_contiguous", a, b, d, ks_cpu, grouped_layout, c,
                   use_psum_layout, layout=layout)

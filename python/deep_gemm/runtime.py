@@ -90,7 +90,8 @@ def get_theoretical_mk_alignment_for_contiguous_layout(expected_m=None):
 
 
 def set_compile_mode(mode):
-    """1: calls check their arguments and prepare kernels, but compute nothing; 0: calls compute."""
+    """1: calls check their arguments and have their kernels compiled, but compute nothing; 0: calls
+    compute."""
     global _compile_mode
     _native.set_compile_only(mode)
     _compile_mode = int(mode)
@@ -106,15 +107,22 @@ _MMA_TYPES = ("fp8", "bf16", "bf16_fp32")
 
 
 def get_best_gemm_config_key(gemm_type, mma, m, n, k, num_groups):
-    """What tells the kernels for such products apart, as integers: equal keys, one kernel.
+    """What tells the kernels for such products apart, as integers: equal keys, the same kernels.
 
     gemm_type is "Normal", "MGroupedContiguous" or "MGroupedMasked"; mma is "fp8", "bf16" or
-    "bf16_fp32". The CPU has one kernel for all shapes.
+    "bf16_fp32". The first GPU decides; on a machine without one all shapes share a key. Calls in
+    set_compile_mode(1) for one shape of each key have everything ready.
     """
     if gemm_type not in _GEMM_TYPES or mma not in _MMA_TYPES:
         raise _native.ArgumentError(f"gemm_type: {gemm_type!r} with mma {mma!r}, expected one of "
                                     f"{', '.join(_GEMM_TYPES)} with one of {', '.join(_MMA_TYPES)}")
-    return (_GEMM_TYPES.index(gemm_type), _MMA_TYPES.index(mma))
+    kind = _GEMM_TYPES.index(gemm_type), _MMA_TYPES.index(mma)
+    text = _native.config_key(*kind, m, n, k, num_groups)
+    if text is None:
+        return kind
+    words = [word.partition("=") for word in text.split()]
+    return (*kind, *(int(value) if value else int.from_bytes(name.encode(), "big")
+                     for name, _, value in words))
 
 
 def set_num_threads(n):

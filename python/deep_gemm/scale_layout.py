@@ -7,7 +7,7 @@ together, its length rounded up to 16 bytes) and packed UE8M0 (int32, four expon
 """
 from . import _groups, _native
 from ._native import ArgumentError
-from ._tensor import empty, traceable, zeros_strided
+from ._tensor import empty, expect_tensor, traceable, zeros_strided
 
 __all__ = [
     "get_tma_aligned_size", "transform_sf_into_required_layout",
@@ -81,6 +81,7 @@ def _is_packed(sf):
 @traceable
 def get_mn_major_tma_aligned_tensor(sf):
     """float32 [mn, kb] or [G, mn, kb] with strides (1, align4(mn)); sf itself if it has them."""
+    expect_tensor(sf, "sf", 2, 3)
     *groups, mn, blocks = sf.shape
     return _transform(sf, mn, 128 * blocks, 1, 128, groups[0] if groups else None, True, None)
 
@@ -92,6 +93,7 @@ def get_mn_major_tma_aligned_packed_ue8m0_tensor(sf, psum_layout=None):
     sf must hold powers of two (or zero), else ValueError names one that is not. Bytes past the last
     block and the rows of padding are zero. With psum_layout, rows between groups become zero.
     """
+    expect_tensor(sf, "sf", 2, 3)
     *groups, mn, blocks = sf.shape
     words, aligned = (blocks + 3) // 4, _native.tma_aligned_size(mn, 4)
     strides = [aligned * words, 1, aligned][-len(sf.shape):]
@@ -109,10 +111,12 @@ def get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(
     ks_cpu   sizes of the groups; None or []: grouped_layout decides, and rows is an upper bound
     k_alignment is accepted and changes nothing.
     """
+    expect_tensor(sf, "sf", 2)
     groups = _groups.k_groups(grouped_layout, ks_cpu, None, use_psum_layout)
     if ks_cpu is not None and len(ks_cpu) > 0:
         rows = sum(-(-int(k) // (4 * gran_k)) for k in ks_cpu)
     else:
+        expect_tensor(grouped_layout, "grouped_layout", 1)
         rows = (sf.shape[0] + 3 * grouped_layout.shape[0]) // 4
     out = empty(sf, [rows, sf.shape[1]], "int32")
     _native.scale_pack_k_grouped(sf, out, gran_k, groups)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "tensor.h"
+#include "launch.h"
 
 /* Reads (data, scale, gran, power_of_two, k_axis); gran is one integer for each axis. */
 static bool read_quantized(dgpy_call_t *call, PyObject *tuple, bool output, dg_quantized_t *out) {
@@ -14,7 +14,7 @@ static bool read_quantized(dgpy_call_t *call, PyObject *tuple, bool output, dg_q
     PyObject *data, *scale, *gran;
     int power_of_two, k_axis;
     if (tuple == Py_None) return true;
-    if (!PyArg_ParseTuple(tuple, "OOOii", &data, &scale, &gran, &power_of_two, &k_axis))
+    if (!PyArg_ParseTuple(tuple, "OOOpi", &data, &scale, &gran, &power_of_two, &k_axis))
         return false;
     const Py_ssize_t rank = PySequence_Size(gran);
     if (rank < 0 || rank > DG_MAX_RANK) {
@@ -34,6 +34,14 @@ static bool read_quantized(dgpy_call_t *call, PyObject *tuple, bool output, dg_q
            read(call, scale, "scale", DGPY_SCALE, &out->scale);
 }
 
+static dg_status_t run_quantize(const void *args, const dg_launch_t *launch) {
+    return dg_quantize(NULL, args, launch);
+}
+
+static dg_status_t run_dequantize(const void *args, const dg_launch_t *launch) {
+    return dg_dequantize(NULL, args, launch);
+}
+
 /* quantize(x, first, second, groups): `first` and `second` (or None) are read by read_quantized. */
 static PyObject *quantize(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -42,15 +50,13 @@ static PyObject *quantize(PyObject *self, PyObject *const *args, Py_ssize_t coun
     memset(&call, 0, sizeof call);
     dg_quantize_args_t cast = DG_QUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = dgpy_read_tensor(&call, args[0], "x", DGPY_PLAIN, &cast.x) &&
-                        read_quantized(&call, args[1], true, &cast.out[0]) &&
-                        read_quantized(&call, args[2], true, &cast.out[1]) &&
-                        dgpy_read_groups(&call, args[3], &cast.groups);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_quantize(NULL, &cast, NULL);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_tensor(&call, args[0], "x", DGPY_PLAIN, &cast.x) &&
+                  dgpy_find_stream(&call, args[0], &cast.x) &&
+                  read_quantized(&call, args[1], true, &cast.out[0]) &&
+                  read_quantized(&call, args[2], true, &cast.out[1]) &&
+                  dgpy_read_groups(&call, args[3], &cast.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[0], &cast.x, run_quantize, &cast, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 
@@ -62,14 +68,12 @@ static PyObject *dequantize(PyObject *self, PyObject *const *args, Py_ssize_t co
     memset(&call, 0, sizeof call);
     dg_dequantize_args_t cast = DG_DEQUANTIZE_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = read_quantized(&call, args[0], false, &cast.q) &&
-                        dgpy_read_output(&call, args[1], "x", DGPY_PLAIN, &cast.x) &&
-                        dgpy_read_groups(&call, args[2], &cast.groups);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_dequantize(NULL, &cast, NULL);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "x", DGPY_PLAIN, &cast.x) &&
+                  dgpy_find_stream(&call, args[1], &cast.x) &&
+                  read_quantized(&call, args[0], false, &cast.q) &&
+                  dgpy_read_groups(&call, args[2], &cast.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &cast.x, run_dequantize, &cast, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 

@@ -106,7 +106,7 @@ static bool take_type_name(
     return known;
 }
 
-/* Copies a sequence of at most DG_MAX_RANK integers; its length must be `rank` unless that is -1. */
+/* Copies a sequence of at most DG_MAX_RANK integers, and their number to *rank. */
 static bool take_extents(PyObject *sequence, const char *argument, int64_t *values, int32_t *rank) {
     const Py_ssize_t count = PySequence_Size(sequence);
     if (count < 0) return false;
@@ -185,11 +185,21 @@ static bool take_array(
     return true;
 }
 
+/* Names of attributes as Python objects, made once: making one costs as much as looking it up. */
+static PyObject *dtype_word, *array_struct_word;
+
+static bool make_words(void) {
+    if (array_struct_word != NULL) return true;
+    dtype_word = PyUnicode_InternFromString("dtype");
+    if (dtype_word != NULL) array_struct_word = PyUnicode_InternFromString("__array_struct__");
+    return array_struct_word != NULL;
+}
+
 bool dgpy_read_array(
     PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out, bool *readonly) {
-    PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+    PyObject *dtype = make_words() ? PyObject_GetAttr(object, dtype_word) : NULL;
     PyObject *name = dtype != NULL ? name_dtype(dtype) : NULL;
-    PyObject *capsule = name != NULL ? PyObject_GetAttrString(object, "__array_struct__") : NULL;
+    PyObject *capsule = name != NULL ? PyObject_GetAttr(object, array_struct_word) : NULL;
     const array_struct_t *array = capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
     const bool fine = array != NULL && take_type_name(name, argument, role, out) &&
                       take_array(array, argument, out, readonly);
@@ -227,12 +237,18 @@ bool dgpy_read_attributes(
     PyObject *stride = shape != NULL ? PyObject_CallMethod(object, "stride", NULL) : NULL;
     PyObject *address = stride != NULL ? PyObject_CallMethod(object, "data_ptr", NULL) : NULL;
     bool fine = false;
+    int32_t strides = -1;
     if (address != NULL) {
         out->data = PyLong_AsVoidPtr(address);
         fine = !PyErr_Occurred() && take_type_name(name, argument, role, out) &&
                take_device(device, argument, out) &&
                take_extents(shape, argument, out->shape, &out->rank) &&
-               take_extents(stride, argument, out->stride, &out->rank);
+               take_extents(stride, argument, out->stride, &strides);
+    }
+    if (fine && strides != out->rank) {
+        PyErr_Format(
+            dgpy_argument_error, "%s: %d strides for %d axes", argument, strides, out->rank);
+        fine = false;
     }
     Py_XDECREF(address);
     Py_XDECREF(stride);
@@ -243,18 +259,45 @@ bool dgpy_read_attributes(
     return fine;
 }
 
-/* Asks for a versioned capsule, which says whether memory may be written; older producers know only
- * the call without arguments. */
-static PyObject *make_capsule(PyObject *object) {
+/* The device type that the producer tells, 0 if it does not. */
+static long ask_device_type(PyObject *object) {
+    PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+    PyObject *type = device != NULL ? PySequence_GetItem(device, 0) : NULL;
+    PyObject *index = type != NULL ? PyNumber_Index(type) : NULL;
+    const long number = index != NULL ? PyLong_AsLong(index) : 0;
+    PyErr_Clear();
+    Py_XDECREF(index);
+    Py_XDECREF(type);
+    Py_XDECREF(device);
+    return number;
+}
+
+/* The keyword `stream` of __dlpack__: the stream on which the memory shall be ready, 1 for the default
+ * one; -1, before the call's stream is known, asks for nothing: then it is the output's own. */
+static PyObject *name_stream(const dgpy_call_t *call) {
+    if (!call->on_gpu) return PyLong_FromLong(-1);
+    return call->stream == NULL ? PyLong_FromLong(1) : PyLong_FromVoidPtr(call->stream);
+}
+
+/* A versioned capsule, which says whether memory may be written; older producers know only the call
+ * without arguments. */
+static PyObject *make_capsule(const dgpy_call_t *call, PyObject *object) {
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
-    PyObject *keywords = Py_BuildValue("{s(ii)}", "max_version", 1, 1);
+    PyObject *keywords = method != NULL ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
     PyObject *nothing = PyTuple_New(0);
     PyObject *capsule = NULL;
-    if (method != NULL && keywords != NULL && nothing != NULL) {
+    bool ready = keywords != NULL && nothing != NULL;
+    if (ready && ask_device_type(object) == DG_DEVICE_CUDA) {
+        PyObject *stream = name_stream(call);
+        ready = stream != NULL && PyDict_SetItemString(keywords, "stream", stream) == 0;
+        Py_XDECREF(stream);
+    }
+    if (ready) {
         capsule = PyObject_Call(method, nothing, keywords);
         if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Clear();
-            capsule = PyObject_Call(method, nothing, NULL);
+            if (PyDict_DelItemString(keywords, "max_version") == 0)
+                capsule = PyObject_Call(method, nothing, keywords);
         }
     }
     Py_XDECREF(nothing);
@@ -265,7 +308,7 @@ static PyObject *make_capsule(PyObject *object) {
 
 bool dgpy_read_capsule(dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role,
     dg_tensor_t *out, bool *readonly) {
-    PyObject *capsule = make_capsule(object);
+    PyObject *capsule = make_capsule(call, object);
     if (capsule == NULL || !dgpy_hold(call, capsule)) return false;
     /* The capsule keeps its name: its own destructor then frees the tensor when the call lets go. */
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {

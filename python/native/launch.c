@@ -19,15 +19,16 @@ static PyObject *ask_python(const char *function, PyObject *output, Py_ssize_t n
     return result;
 }
 
-bool dgpy_find_stream(PyObject *output, const dg_tensor_t *tensor, dg_launch_t *launch) {
-    if (tensor->device.type != DG_DEVICE_CUDA) return true;
+bool dgpy_find_stream(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor) {
+    if (call->wrapped || tensor->device.type != DG_DEVICE_CUDA) return true;
+    call->on_gpu = true;
     const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
     if (exchange != NULL && exchange->current_stream != NULL) {
-        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &launch->stream) == 0;
+        return exchange->current_stream(DG_DEVICE_CUDA, tensor->device.id, &call->stream) == 0;
     }
     PyObject *stream = ask_python("current_stream", output, tensor->device.id);
     if (stream == NULL) return false;
-    launch->stream = PyLong_AsVoidPtr(stream);
+    call->stream = PyLong_AsVoidPtr(stream);
     Py_DECREF(stream);
     return !PyErr_Occurred();
 }
@@ -38,12 +39,7 @@ static void name_failure(void *ignored, const char *kind, const char *message) {
     PyErr_Format(PyExc_MemoryError, "workspace: %s", message);
 }
 
-static void release_workspace(PyObject *capsule) {
-    dlpack_versioned_t *managed = PyCapsule_GetPointer(capsule, NULL);
-    if (managed != NULL && managed->deleter != NULL) managed->deleter(managed);
-}
-
-/* Through the table: a managed tensor, wrapped in a capsule that gives it back. */
+/* Through the table: a managed tensor, which the call's end gives back. */
 static bool allocate(dgpy_call_t *call, const dlpack_exchange_t *exchange,
     const dg_tensor_t *tensor, size_t bytes, void **address) {
     int64_t extent = (int64_t)bytes;
@@ -54,16 +50,13 @@ static bool allocate(dgpy_call_t *call, const dlpack_exchange_t *exchange,
         .bits = 8,
         .lanes = 1,
         .shape = &extent};
-    dlpack_versioned_t *managed = NULL;
-    if (exchange->allocate(&like, &managed, NULL, name_failure) != 0) {
+    if (exchange->allocate(&like, &call->workspace, NULL, name_failure) != 0) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, "workspace: none to be had");
+        call->workspace = NULL;
         return false;
     }
-    *address = (char *)managed->tensor.data + managed->tensor.byte_offset;
-    PyObject *capsule = PyCapsule_New(managed, NULL, release_workspace);
-    if (capsule != NULL) return dgpy_hold(call, capsule);
-    managed->deleter(managed);
-    return false;
+    *address = (char *)call->workspace->tensor.data + call->workspace->tensor.byte_offset;
+    return true;
 }
 
 /* Through Python: (object that owns the memory, address). */
@@ -76,18 +69,55 @@ static bool ask_for_memory(dgpy_call_t *call, PyObject *output, size_t bytes, vo
     return dgpy_hold(call, pair) && !PyErr_Occurred();
 }
 
-bool dgpy_take_workspace(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
-    size_t bytes, dg_launch_t *launch) {
-    if (bytes == 0) return true;
-    const dlpack_exchange_t *exchange = dgpy_exchange_of(output);
+/* What the library calls back with while no Python lock is held. */
+typedef struct frame_t {
+    dgpy_call_t *call;
+    PyObject *output;
+    const dg_tensor_t *tensor;
+    PyThreadState *thread;
+} frame_t;
+
+static void *take_workspace(void *user, size_t bytes) {
+    frame_t *frame = user;
+    PyEval_RestoreThread(frame->thread);
+    const dlpack_exchange_t *exchange = dgpy_exchange_of(frame->output);
     const size_t room = bytes + WORKSPACE_ALIGNMENT;
     void *address = NULL;
     const bool had = exchange != NULL && exchange->allocate != NULL
-                         ? allocate(call, exchange, tensor, room, &address)
-                         : ask_for_memory(call, output, room, &address);
-    if (!had) return false;
+                         ? allocate(frame->call, exchange, frame->tensor, room, &address)
+                         : ask_for_memory(frame->call, frame->output, room, &address);
+    frame->thread = PyEval_SaveThread();
+    if (!had) return NULL;
     const uintptr_t begin = (uintptr_t)address + WORKSPACE_ALIGNMENT - 1;
-    launch->workspace = (void *)(begin - begin % WORKSPACE_ALIGNMENT);
-    launch->workspace_size = bytes;
-    return true;
+    return (void *)(begin - begin % WORKSPACE_ALIGNMENT);
+}
+
+static bool run(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, bool prepare, dg_status_t *status) {
+    frame_t frame = {call, output, tensor, NULL};
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.allocate = take_workspace;
+    launch.allocate_user = &frame;
+    launch.stream = call->stream;
+    launch.prepare = prepare;
+    frame.thread = PyEval_SaveThread();
+    *status = function(args, &launch);
+    PyEval_RestoreThread(frame.thread);
+    return *status == DG_STATUS_OK || !PyErr_Occurred(); /* the framework's own exception stays */
+}
+
+bool dgpy_launch(dgpy_call_t *call, PyObject *output, const dg_tensor_t *tensor,
+    dgpy_run_fn *function, const void *args, dg_status_t *status) {
+    return run(call, output, tensor, function, args, false, status);
+}
+
+static bool compile_only; /* set_compile_mode(1), see settings.c */
+
+void dgpy_set_compile_only(bool on) {
+    compile_only = on;
+}
+
+bool dgpy_multiply(dgpy_call_t *call, PyObject *output, const dg_tensor_t *d, dgpy_run_fn *function,
+    const void *args, dg_status_t *status) {
+    return run(call, output, d, function, args, compile_only, status);
 }

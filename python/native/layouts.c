@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "launch.h"
 
 static PyObject *make_extents(const int64_t *values, int32_t rank) {
     PyObject *tuple = PyTuple_New(rank);
@@ -39,6 +39,24 @@ static PyObject *describe(PyObject *self, PyObject *const *args, Py_ssize_t coun
         make_extents(tensor.shape, tensor.rank), make_extents(tensor.stride, tensor.rank));
 }
 
+static dg_status_t run_convert(const void *args, const dg_launch_t *launch) {
+    return dg_scale_convert(NULL, args, launch);
+}
+
+static dg_status_t run_pack(const void *args, const dg_launch_t *launch) {
+    return dg_scale_pack_k_grouped(NULL, args, launch);
+}
+
+typedef struct transform_call_t {
+    const dg_scale_transform_args_t *args;
+    const dg_tensor_t *out;
+} transform_call_t;
+
+static dg_status_t run_transform(const void *both, const dg_launch_t *launch) {
+    const transform_call_t *transform = both;
+    return dg_scale_transform(NULL, transform->args, transform->out, launch);
+}
+
 /* scale_convert(src, dst, repeat_mn, k_blocks, groups): writes dst. */
 static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -47,16 +65,14 @@ static PyObject *scale_convert(PyObject *self, PyObject *const *args, Py_ssize_t
     memset(&call, 0, sizeof call);
     dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
-                        dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
-                        dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
-                        dgpy_read_groups(&call, args[4], &convert.groups);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_convert(NULL, &convert, NULL);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &convert.dst) &&
+                  dgpy_find_stream(&call, args[1], &convert.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &convert.src) &&
+                  dgpy_read_int32(args[2], "repeat_mn", &convert.repeat_mn) &&
+                  dgpy_read_int64(args[3], "k_blocks", &convert.k_blocks) &&
+                  dgpy_read_groups(&call, args[4], &convert.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &convert.dst, run_convert, &convert, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 
@@ -68,30 +84,29 @@ static PyObject *scale_pack_k_grouped(PyObject *self, PyObject *const *args, Py_
     memset(&call, 0, sizeof call);
     dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
-                        dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
-                        dgpy_read_groups(&call, args[3], &pack.groups);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_pack_k_grouped(NULL, &pack, NULL);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &pack.dst) &&
+                  dgpy_find_stream(&call, args[1], &pack.dst) &&
+                  dgpy_require_tensor(&call, args[0], "sf", DGPY_SCALE, &pack.src) &&
+                  dgpy_read_int32(args[2], "gran_k", &pack.gran_k) &&
+                  dgpy_read_groups(&call, args[3], &pack.groups);
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &pack.dst, run_pack, &pack, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 
 /* Reads (sf, mn, k, gran_mn, gran_k, groups, keep_f32, psum). */
 static bool read_transform(dgpy_call_t *call, PyObject *tuple, dg_scale_transform_args_t *out) {
-    PyObject *sf, *psum;
-    long long mn, k, groups;
-    int gran_mn, gran_k, keep_f32;
+    PyObject *sf, *mn, *k, *gran_mn, *gran_k, *groups, *psum;
+    int keep_f32;
     if (!PyArg_ParseTuple(
-            tuple, "OLLiiLiO", &sf, &mn, &k, &gran_mn, &gran_k, &groups, &keep_f32, &psum))
+            tuple, "OOOOOOpO", &sf, &mn, &k, &gran_mn, &gran_k, &groups, &keep_f32, &psum))
         return false;
-    out->mn = mn, out->k = k, out->groups = groups;
-    out->gran_mn = gran_mn, out->gran_k = gran_k;
     out->keep_f32 = keep_f32 ? DG_ON : DG_OFF;
     return dgpy_require_tensor(call, sf, "sf", DGPY_SCALE, &out->scale) &&
+           dgpy_read_int64(mn, "mn", &out->mn) && dgpy_read_int64(k, "k", &out->k) &&
+           dgpy_read_int32(gran_mn, "gran_mn", &out->gran_mn) &&
+           dgpy_read_int32(gran_k, "gran_k", &out->gran_k) &&
+           dgpy_read_int64(groups, "num_groups", &out->groups) &&
            dgpy_read_groups(call, psum, &out->psum);
 }
 
@@ -123,13 +138,12 @@ static PyObject *scale_transform(PyObject *self, PyObject *const *args, Py_ssize
     dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
     dg_tensor_t out;
     dg_status_t status = DG_STATUS_OK;
-    const bool parsed = read_transform(&call, args[0], &transform) &&
-                        dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out);
-    if (parsed && !call.wrapped) {
-        PyThreadState *thread = PyEval_SaveThread();
-        status = dg_scale_transform(NULL, &transform, &out, NULL);
-        PyEval_RestoreThread(thread);
-    }
+    bool parsed = dgpy_read_output(&call, args[1], "out", DGPY_SCALE, &out) &&
+                  dgpy_find_stream(&call, args[1], &out) &&
+                  read_transform(&call, args[0], &transform);
+    const transform_call_t both = {&transform, &out};
+    if (parsed && !call.wrapped)
+        parsed = dgpy_launch(&call, args[1], &out, run_transform, &both, &status);
     return dgpy_end_call(&call, parsed, status);
 }
 

@@ -18,8 +18,8 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__native(void) {
-    PyMethodDef *const tables[] = {
-        dgpy_product_methods, dgpy_cast_methods, dgpy_layout_methods, dgpy_setting_methods};
+    PyMethodDef *const tables[] = {dgpy_product_methods, dgpy_k_grouped_methods, dgpy_plan_methods,
+        dgpy_cast_methods, dgpy_layout_methods, dgpy_setting_methods};
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
     bool fine = dgpy_add_errors(module);

@@ -3,9 +3,7 @@
  * Settings of the default context as functions of the extension, the version, and the table of
  * environment variables. Called by runtime.py.
  */
-#include "tensor.h"
-
-void dgpy_set_compile_only(bool on); /* products.c */
+#include "launch.h"
 
 static PyObject *none_or_raise(dg_status_t status) {
     if (status != DG_STATUS_OK) return dgpy_raise(status);
@@ -44,9 +42,12 @@ static PyObject *get_theoretical_mk_alignment(PyObject *self, PyObject *object) 
 }
 
 static PyObject *set_block_size_multiple_of(PyObject *self, PyObject *args) {
-    int block_m, block_n;
+    PyObject *m, *n;
+    int32_t block_m, block_n;
     (void)self;
-    if (!PyArg_ParseTuple(args, "ii", &block_m, &block_n)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO", &m, &n) || !dgpy_read_int32(m, "block_m", &block_m) ||
+        !dgpy_read_int32(n, "block_n", &block_n))
+        return NULL;
     return none_or_raise(dg_set_block_size_multiple_of(NULL, block_m, block_n));
 }
 

@@ -31,6 +31,7 @@ typedef enum reader_t {
 typedef struct known_type_t {
     PyTypeObject *type; /* strong: an address is never used again for another type */
     reader_t reader;
+    bool immutable; /* although its capsules do not say so */
     const dlpack_exchange_t *exchange;
 } known_type_t;
 
@@ -75,8 +76,20 @@ static bool has(PyTypeObject *type, const char *attribute) {
     return found != NULL;
 }
 
+/* JAX's arrays: compiled programs share their memory. */
+static bool is_immutable(PyTypeObject *type) {
+    PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+    PyObject *ascii = module != NULL ? PyUnicode_AsUTF8String(module) : NULL;
+    const char *name = ascii != NULL ? PyBytes_AsString(ascii) : NULL;
+    const bool jax = name != NULL && strncmp(name, "jax", 3) == 0;
+    PyErr_Clear();
+    Py_XDECREF(ascii);
+    Py_XDECREF(module);
+    return jax;
+}
+
 static known_type_t inspect_type(PyTypeObject *type) {
-    known_type_t known = {type, READ_NOTHING, find_exchange(type)};
+    known_type_t known = {type, READ_NOTHING, is_immutable(type), find_exchange(type)};
     if (is_wrapper(type)) {
         known.reader = READ_WRAPPED;
     } else if (known.exchange != NULL) {
@@ -190,14 +203,32 @@ bool dgpy_require_tensor(
 
 bool dgpy_read_output(
     dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out) {
-    bool readonly;
+    bool readonly = know(Py_TYPE(object)).immutable;
     if (object == Py_None) return refuse_none(argument);
-    if (!read_any(call, object, argument, role, out, &readonly)) return false;
+    if (!readonly && !read_any(call, object, argument, role, out, &readonly)) return false;
     if (readonly) {
         PyErr_Format(dgpy_argument_error,
             "%s: its memory is read-only, expected a tensor that can be written in place",
             argument);
         return false;
+    }
+    return true;
+}
+
+bool dgpy_read_pair(dgpy_call_t *call, PyObject *pair, const char *name, const char *scale_name,
+    dg_tensor_t *data, dg_tensor_t *scale) {
+    if (!(PyTuple_Check(pair) || PyList_Check(pair)) || PySequence_Size(pair) != 2) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a pair (tensor, scale factors), got a %R", name,
+            Py_TYPE(pair));
+        return false;
+    }
+    for (int32_t i = 0; i < 2; i++) {
+        PyObject *item = PySequence_GetItem(pair, i);
+        if (item == NULL) return false;
+        const bool fine = i == 0 ? dgpy_require_tensor(call, item, name, DGPY_OPERAND, data)
+                                 : dgpy_read_tensor(call, item, scale_name, DGPY_SCALE, scale);
+        Py_DECREF(item);
+        if (!fine) return false;
     }
     return true;
 }
@@ -209,8 +240,13 @@ bool dgpy_read_int64(PyObject *object, const char *argument, int64_t *out) {
         return false;
     }
     *out = PyLong_AsLongLong(index);
+    const bool fits = *out != -1 || !PyErr_Occurred();
+    if (!fits) {
+        PyErr_Clear();
+        PyErr_Format(dgpy_argument_error, "%s: %R does not fit 64 bits", argument, index);
+    }
     Py_DECREF(index);
-    return *out != -1 || !PyErr_Occurred();
+    return fits;
 }
 
 bool dgpy_read_int32(PyObject *object, const char *argument, int32_t *out) {
@@ -258,6 +294,8 @@ PyObject *dgpy_end_call(dgpy_call_t *call, bool parsed, dg_status_t status) {
     PyObject **slots = call->many != NULL ? call->many : call->few;
     if (parsed && !call->wrapped && status != DG_STATUS_OK) dgpy_raise(status);
     for (int32_t i = 0; i < call->held; i++) Py_DECREF(slots[i]);
+    if (call->workspace != NULL && call->workspace->deleter != NULL)
+        call->workspace->deleter(call->workspace);
     free(call->many);
     free(call->sizes);
     if (!parsed || (!call->wrapped && status != DG_STATUS_OK)) return NULL;

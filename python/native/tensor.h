@@ -28,8 +28,11 @@ typedef struct dgpy_call_t {
     PyObject *few[16]; /* strong references: tensors and capsules, alive until the call ends */
     PyObject **many;   /* instead of `few` once there are more */
     int64_t *sizes;    /* host sizes of groups */
+    struct dlpack_versioned_t *workspace; /* of a framework with a C table; given back at the end */
     int32_t held;
     bool wrapped; /* a tensor is one of a tracing or wrapping kind: nothing can be computed on it */
+    bool on_gpu;  /* dgpy_find_stream() found the stream below */
+    void *stream; /* on which the call will run: producers of inputs make them wait for it */
 } dgpy_call_t;
 
 /* Reads `object` into *out. None gives "no tensor". `argument` is the name for error texts.
@@ -45,6 +48,10 @@ bool dgpy_require_tensor(
 /* The same for an output: refuses None and memory that may not be written. */
 bool dgpy_read_output(
     dgpy_call_t *call, PyObject *object, const char *argument, dgpy_role_t role, dg_tensor_t *out);
+
+/* Reads an operand given as a pair (values, factors). */
+bool dgpy_read_pair(dgpy_call_t *call, PyObject *pair, const char *name, const char *scale_name,
+    dg_tensor_t *data, dg_tensor_t *scale);
 
 /* The table of C functions of a tensor's type, NULL if it has none. */
 const struct dlpack_exchange_t *dgpy_exchange_of(PyObject *object);
@@ -76,6 +83,8 @@ bool dgpy_expect_arguments(const char *function, Py_ssize_t given, Py_ssize_t ex
 
 /* Tables of functions, one for each file. */
 extern PyMethodDef dgpy_product_methods[];
+extern PyMethodDef dgpy_k_grouped_methods[];
+extern PyMethodDef dgpy_plan_methods[];
 extern PyMethodDef dgpy_cast_methods[];
 extern PyMethodDef dgpy_layout_methods[];
 extern PyMethodDef dgpy_setting_methods[];

@@ -86,14 +86,16 @@ dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed) {
         return DG_STATUS_OK;
     }
     DG_TRY(dg_check_args(launch, sizeof *launch, "launch", "dg_launch_t"));
+    DG_REQUIRE(launch->prepare == 0 || launch->prepare == 1, DG_STATUS_BAD_VALUE, "launch",
+        ".prepare", "%d, expected 0 or 1; start the struct from DG_LAUNCH_INIT", launch->prepare);
     DG_REQUIRE(launch->workspace != NULL || launch->workspace_size == 0, DG_STATUS_NULL_POINTER,
         "launch", ".workspace", "NULL with workspace_size %zu; pass the address of that memory",
         launch->workspace_size);
     DG_REQUIRE((uintptr_t)launch->workspace % 256 == 0, DG_STATUS_MISALIGNED, "launch",
         ".workspace", "address %p, expected a multiple of 256; align the allocation",
         launch->workspace);
-    DG_REQUIRE(launch->workspace_size >= needed, DG_STATUS_SMALL_WORKSPACE, "launch",
-        ".workspace_size",
+    DG_REQUIRE(launch->workspace_size >= needed || launch->prepare != 0, DG_STATUS_SMALL_WORKSPACE,
+        "launch", ".workspace_size",
         "%zu bytes, expected at least %zu, as the family's _workspace query says",
         launch->workspace_size, needed);
     return DG_STATUS_OK;

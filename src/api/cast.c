@@ -6,6 +6,7 @@
 #include "deep_gemm/cast.h"
 
 #include "api/context.h"
+#include "api/gpu_cast.h"
 #include "api/group_ranges.h"
 #include "api/quantized.h"
 #include "base/error.h"
@@ -26,6 +27,20 @@ static dg_status_t check_x(const dg_tensor_t *x, const dg_groups_t *groups) {
         "rank %d, expected 2: groups are rows of a matrix; pass [tokens, channels], or no groups",
         x->rank);
     return DG_STATUS_OK;
+}
+
+/* Values on the device stay there: groups are then none as far as the host knows. */
+static dg_status_t read_groups(dg_call_groups_t *read, const dg_call_t *call,
+    const dg_groups_t *groups, const dg_tensor_t *x) {
+    int64_t count;
+    if (!dg_groups_on_device(groups))
+        return dg_read_groups(read, call, groups, "groups", GROUP_FORMS, x->shape[0]);
+    return dg_check_groups(groups, "groups", GROUP_FORMS, &count);
+}
+
+static bool nothing_to_do(const dg_tensor_t *x, const dg_groups_t *groups) {
+    const dg_tensor_t *values = &groups->values;
+    return dg_tensor_elements(x) == 0 || (dg_tensor_given(values) && values->shape[0] == 0);
 }
 
 /* Each output lies apart from x, from the groups and from the outputs before it. */
@@ -57,13 +72,14 @@ static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
         {&args->out[1].scale, "out[1]", ".scale"}, {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
     DG_TRY(dg_check_devices(&args->x, "x", beside_x, 5));
-    DG_TRY(dg_check_backend(&args->x, "x", "quantize"));
-    DG_TRY(dg_read_groups(groups, call, &args->groups, "groups", GROUP_FORMS, args->x.shape[0]));
+    DG_TRY(read_groups(groups, call, &args->groups, &args->x));
     const bool second = dg_tensor_given(&args->out[1].data);
     DG_REQUIRE(second || !dg_tensor_given(&args->out[1].scale), DG_STATUS_NULL_POINTER, "out[1]",
         ".data", "no tensor although out[1].scale is given; pass both or neither");
     DG_TRY(check_outputs(args, second ? 2 : 1, groups));
-    if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
+    if (nothing_to_do(&args->x, &args->groups)) return DG_STATUS_OK;
+    if (args->x.device.type == DG_DEVICE_CUDA) return dg_gpu_quantize(call, args, groups, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_quantize(pool, args, groups->ranges, groups->count);
@@ -87,13 +103,14 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
         {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
     DG_TRY(dg_check_devices(&args->x, "x", inputs, 3));
-    DG_TRY(dg_check_backend(&args->x, "x", "dequantize"));
-    DG_TRY(dg_read_groups(groups, call, &args->groups, "groups", GROUP_FORMS, args->x.shape[0]));
+    DG_TRY(read_groups(groups, call, &args->groups, &args->x));
     const bool grouped = args->groups.form != DG_GROUPS_NONE;
     DG_TRY(dg_check_quantized(&args->q, "q", &args->x, grouped, groups));
     DG_TRY(dg_check_distinct(&args->x, "x", ""));
     DG_TRY(dg_check_apart(&args->x, "x", inputs, 3));
-    if (dg_tensor_elements(&args->x) == 0) return DG_STATUS_OK;
+    if (nothing_to_do(&args->x, &args->groups)) return DG_STATUS_OK;
+    if (args->x.device.type == DG_DEVICE_CUDA) return dg_gpu_dequantize(call, args, groups, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_dequantize(pool, args, groups->ranges, groups->count);

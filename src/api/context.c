@@ -154,10 +154,7 @@ dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t
 
 dg_status_t dg_read_settings(const dg_context_t *ctx, dg_context_options_t *options) {
     dg_context_t *resolved;
-    dg_context_options_t settings;
-    DG_TRY(dg_read_context(ctx, &resolved, &settings));
-    *options = dg_settings_in_force(&settings);
-    return DG_STATUS_OK;
+    return dg_read_context(ctx, &resolved, options);
 }
 
 dg_status_t dg_read_context(

@@ -38,6 +38,11 @@ dg_status_t dg_check_args(const void *args, size_t expected, const char *name, c
 /* Refuses a launch (which may be NULL) of another size, or with a workspace below `needed` bytes. */
 dg_status_t dg_check_launch(const dg_launch_t *launch, size_t needed);
 
+/* Whether the call ends before it computes: `launch`, checked, may be NULL. */
+static inline bool dg_only_prepares(const dg_launch_t *launch) {
+    return launch != NULL && launch->prepare != 0;
+}
+
 /* For call.c. The context meant by `ctx` (NULL: the default one), alive, with its settings; takes
  * no lock once the default context has been used. */
 dg_status_t dg_read_context(

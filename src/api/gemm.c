@@ -46,6 +46,7 @@ static dg_status_t run(dg_call_t *call, const dg_gemm_args_t *args, const dg_lau
         const dg_gpu_product_t product = {.gemm = &problem, .ordinal = args->d.device.id};
         return dg_gpu_multiply(call, &product, launch);
     }
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_gemm(pool, &problem);

@@ -18,45 +18,58 @@ void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work) {
     if (product->k_grouped != NULL) dg_k_grouped_gemm_work(product->k_grouped, work);
 }
 
-dg_plan_options_t dg_call_plan_options(const dg_call_t *call) {
-    return (dg_plan_options_t){
+dg_status_t dg_call_plan_options(
+    const dg_call_t *call, dg_specialisation_t *only, dg_plan_options_t *options) {
+    const char *text = call->options.only;
+    *options = (dg_plan_options_t){
         .num_sms = call->options.num_sms,
         .block_m_multiple = call->options.block_m_multiple,
         .block_n_multiple = call->options.block_n_multiple,
         .batch_invariant = call->options.batch_invariant == DG_ON,
+        .only = text != NULL && text[0] != '\0' ? only : NULL,
     };
+    return options->only == NULL ? DG_STATUS_OK : dg_parse_specialisation(text, only);
 }
 
 static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *product,
     dg_cuda_device_t *device, dg_work_t *work, dg_plan_t *plan) {
-    const dg_plan_options_t options = dg_call_plan_options(call);
+    dg_specialisation_t only;
+    dg_plan_options_t options;
+    DG_TRY(dg_call_plan_options(call, &only, &options));
     dg_product_work(product, work);
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
-/* Loaded or embedded kernels are had at once; one that must be compiled is, unless the stream is
- * capturing. Whether it is costs a question to the driver, so only then is it asked. */
-static dg_status_t find_function(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    void *stream, dg_cuda_function_t **function) {
-    const dg_status_t status =
-        dg_jit_function(device, &stage->specialisation, stage->shared_bytes, false, function);
-    if (status != DG_STATUS_NOT_COMPILED || dg_cuda_capturing(device, stream)) return status;
-    return dg_jit_function(device, &stage->specialisation, stage->shared_bytes, true, function);
+/* The workspace of a call that needs so many bytes: what it was handed, else its allocator's. */
+static dg_status_t take_workspace(
+    const dg_call_t *call, const dg_launch_t *launch, size_t needed, void **workspace) {
+    *workspace = launch == NULL ? NULL : launch->workspace;
+    if (launch == NULL || launch->allocate == NULL || launch->prepare != 0 ||
+        needed <= launch->workspace_size)
+        return dg_check_launch(launch, needed);
+    dg_launch_t own = *launch;
+    own.workspace = *workspace = launch->allocate(launch->allocate_user, needed);
+    own.workspace_size = needed;
+    dg_enter_function(call->function); /* the allocator may have been a function of ours */
+    DG_REQUIRE(own.workspace != NULL, DG_STATUS_OUT_OF_MEMORY, "launch", ".allocate",
+        "gave NULL for %zu bytes of workspace; free memory of the device", needed);
+    return dg_check_launch(&own, needed);
 }
 
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch) {
     dg_cuda_device_t *device;
+    void *workspace;
     dg_work_t work;
     dg_plan_t plan;
     DG_TRY(dg_cuda_open(product->ordinal, &device));
     DG_TRY(make_plan(call, product, device, &work, &plan));
-    DG_TRY(dg_check_launch(launch, plan.workspace));
+    DG_TRY(take_workspace(call, launch, plan.workspace, &workspace));
     dg_cuda_run_t run = {
         .device = device,
         .plan = &plan,
         .stream = launch == NULL ? NULL : launch->stream,
-        .workspace = launch == NULL ? NULL : launch->workspace,
+        .workspace = workspace,
         .pdl = call->options.pdl == DG_ON,
         .work = &work,
         .gemm = product->gemm,
@@ -64,8 +77,9 @@ dg_status_t dg_gpu_multiply(
         .k_grouped = product->k_grouped,
     };
     for (int32_t i = 0; i < plan.stage_count; i++)
-        DG_TRY(find_function(device, &plan.stage[i], run.stream, &run.functions[i]));
-    return dg_cuda_run(&run);
+        DG_TRY(dg_jit_function(device, &plan.stage[i].specialisation, plan.stage[i].shared_bytes,
+            run.stream, &run.functions[i]));
+    return dg_only_prepares(launch) ? DG_STATUS_OK : dg_cuda_run(&run);
 }
 
 dg_status_t dg_gpu_workspace(

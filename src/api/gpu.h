@@ -17,12 +17,16 @@ typedef struct dg_gpu_product_t {
     int32_t ordinal; /* of the device that holds the tensors */
 } dg_gpu_product_t;
 
-/* What the planner is told of a product, and of the settings of a call. */
+/* What the planner is told of a product. */
 void dg_product_work(const dg_gpu_product_t *product, dg_work_t *work);
-dg_plan_options_t dg_call_plan_options(const dg_call_t *call);
+
+/* What it is told of the settings of a call; options->only points at `only`, if it points anywhere. */
+dg_status_t dg_call_plan_options(
+    const dg_call_t *call, dg_specialisation_t *only, dg_plan_options_t *options);
 
 /* Launches the product on launch->stream. The workspace of `launch` is checked against the plan's
- * need; no memory is allocated, and once the kernels are loaded nothing is locked or formatted. */
+ * need, or asked of launch->allocate; the library allocates no memory, and once the kernels are
+ * loaded locks and formats nothing. */
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch);
 

@@ -53,8 +53,19 @@ static void visit_embedded(const visitor_t *visitor) {
     }
 }
 
-dg_status_t dg_list_kernels(int32_t origins, dg_kernel_fn visit, void *user) {
-    dg_enter_function("dg_list_kernels");
+/* Looking through folders fails in parts, a file here, a folder there, and a call that succeeds all
+ * the same leaves the last error as it was. Ends every function below. */
+static dg_status_t finish(const dg_kept_error_t *before, dg_status_t status) {
+    if (status == DG_STATUS_OK) dg_restore_error(before);
+    return status;
+}
+
+static void begin(const char *function, dg_kept_error_t *before) {
+    dg_enter_function(function);
+    dg_keep_error(before);
+}
+
+static dg_status_t list(int32_t origins, dg_kernel_fn visit, void *user) {
     DG_REQUIRE(visit != NULL, DG_STATUS_NULL_POINTER, "visit", "",
         "NULL, expected the function to call for each kernel");
     DG_REQUIRE(origins > 0 && (origins & ~ALL_ORIGINS) == 0, DG_STATUS_BAD_ENUM, "origins", "",
@@ -69,8 +80,13 @@ dg_status_t dg_list_kernels(int32_t origins, dg_kernel_fn visit, void *user) {
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_describe_kernel_cache(dg_kernel_cache_t *cache) {
-    dg_enter_function("dg_describe_kernel_cache");
+dg_status_t dg_list_kernels(int32_t origins, dg_kernel_fn visit, void *user) {
+    dg_kept_error_t before;
+    begin("dg_list_kernels", &before);
+    return finish(&before, list(origins, visit, user));
+}
+
+static dg_status_t describe(dg_kernel_cache_t *cache) {
     DG_TRY(dg_check_args(cache, sizeof *cache, "cache", "dg_kernel_cache_t"));
     const dg_compiler_t *compiler = NULL;
     cache->folder = dg_user_cache()->path;
@@ -84,40 +100,51 @@ dg_status_t dg_describe_kernel_cache(dg_kernel_cache_t *cache) {
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_prune_kernel_cache(int64_t max_bytes, int32_t *removed) {
-    dg_enter_function("dg_prune_kernel_cache");
+dg_status_t dg_describe_kernel_cache(dg_kernel_cache_t *cache) {
+    dg_kept_error_t before;
+    begin("dg_describe_kernel_cache", &before);
+    return finish(&before, describe(cache));
+}
+
+static dg_status_t prune(int64_t max_bytes, int32_t *removed) {
     DG_REQUIRE(max_bytes >= -1, DG_STATUS_BAD_VALUE, "max_bytes", "",
         "%lld, expected 0 (remove everything), a size, or -1 for the bound of the folder",
         (long long)max_bytes);
     const dg_cache_folder_t *folder = dg_user_cache();
     DG_REQUIRE(folder->writable || folder->path[0] == '\0', DG_STATUS_IO, "", "",
         "folder %s cannot be written; remove its files as its owner", folder->path);
-    int32_t count = dg_remove_bad_entries(folder);
-    count += dg_bound_cache(folder, max_bytes < 0 ? dg_cache_bound() : max_bytes, 0);
-    if (removed != NULL) *removed = count;
+    *removed = dg_remove_bad_entries(folder);
+    *removed += dg_bound_cache(folder, max_bytes < 0 ? dg_cache_bound() : max_bytes, 0);
     return DG_STATUS_OK;
 }
 
-static dg_status_t check_path(const char *path) {
+dg_status_t dg_prune_kernel_cache(int64_t max_bytes, int32_t *removed) {
+    dg_kept_error_t before;
+    int32_t count = 0;
+    begin("dg_prune_kernel_cache", &before);
+    DG_TRY(prune(max_bytes, &count));
+    if (removed != NULL) *removed = count;
+    return finish(&before, DG_STATUS_OK);
+}
+
+static dg_status_t carry(
+    const char *path, int32_t *count, dg_status_t (*archive)(const char *, int32_t *)) {
+    int32_t kernels = 0;
     DG_REQUIRE(path != NULL && path[0] != '\0', DG_STATUS_NULL_POINTER, "path", "",
         "NULL or empty, expected the name of the file");
+    DG_TRY(archive(path, &kernels));
+    if (count != NULL) *count = kernels;
     return DG_STATUS_OK;
 }
 
 dg_status_t dg_export_kernels(const char *path, int32_t *count) {
-    int32_t kernels = 0;
-    dg_enter_function("dg_export_kernels");
-    DG_TRY(check_path(path));
-    DG_TRY(dg_write_archive(path, &kernels));
-    if (count != NULL) *count = kernels;
-    return DG_STATUS_OK;
+    dg_kept_error_t before;
+    begin("dg_export_kernels", &before);
+    return finish(&before, carry(path, count, dg_write_archive));
 }
 
 dg_status_t dg_import_kernels(const char *path, int32_t *count) {
-    int32_t kernels = 0;
-    dg_enter_function("dg_import_kernels");
-    DG_TRY(check_path(path));
-    DG_TRY(dg_read_archive(path, &kernels));
-    if (count != NULL) *count = kernels;
-    return DG_STATUS_OK;
+    dg_kept_error_t before;
+    begin("dg_import_kernels", &before);
+    return finish(&before, carry(path, count, dg_read_archive));
 }

@@ -104,6 +104,7 @@ static dg_status_t run(
         const dg_gpu_product_t product = gpu_product(args, &problem);
         return dg_gpu_multiply(call, &product, launch);
     }
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
     return dg_cpu_m_grouped(pool, &problem, &call->options);

@@ -12,8 +12,7 @@
 #include "base/error.h"
 
 _Static_assert(DG_PLAN_TEXT >= DG_SPECIALISATION_TEXT, "any specialisation fits");
-_Static_assert(
-    sizeof(dg_plan_info_t) >= DG_MAX_STAGES * sizeof(dg_plan_stage_info_t), "all stages fit");
+_Static_assert(DG_PLAN_MAX_STAGES == DG_MAX_STAGES, "all stages fit");
 
 static const dg_specialisation_t *last_stage(const dg_plan_t *plan) {
     return &plan->stage[plan->stage_count - 1].specialisation;

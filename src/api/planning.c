@@ -88,7 +88,7 @@ dg_status_t dg_prepare_question(const dg_call_t *call, const dg_plan_request_t *
     if (request->m_grouped != NULL) DG_TRY(prepare_m_grouped(call, request->m_grouped, question));
     if (request->k_grouped != NULL) DG_TRY(prepare_k_grouped(call, request->k_grouped, question));
     DG_TRY(find_machine(call, request, query == NULL ? NULL : query->machine, &question->machine));
-    question->options = dg_call_plan_options(call);
+    DG_TRY(dg_call_plan_options(call, &question->only, &question->options));
     if (query == NULL || query->only == NULL) return DG_STATUS_OK;
     DG_TRY(dg_parse_specialisation(query->only, &question->only));
     question->options.only = &question->only;

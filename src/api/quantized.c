@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/integer.h"
-#include "cpu/cast.h"
 #include "model/distinct.h"
+#include "model/quantized.h"
 #include "model/tensor.h"
 
 static dg_status_t check_recipe(const dg_quantized_t *q, const char *name, int32_t rank) {

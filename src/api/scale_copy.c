@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/gpu_cast.h"
 #include "base/error.h"
 #include "base/integer.h"
 #include "model/arguments.h"
@@ -112,8 +113,15 @@ dg_status_t dg_prepare_convert(dg_call_copy_t *prepared, const dg_call_t *call,
     const dg_input_t inputs[] = {
         {&args->src, names->src, ""}, {&args->groups.values, names->groups, ".values"}};
     DG_TRY(dg_check_devices(&args->dst, names->dst, inputs, 2));
-    DG_TRY(dg_check_backend(&args->dst, names->dst, "scale layouts"));
     DG_TRY(dg_check_apart(&args->dst, names->dst, inputs, 2));
+    if (args->dst.device.type == DG_DEVICE_CUDA) {
+        int64_t count;
+        DG_TRY(dg_check_groups(&args->groups, names->groups, forms, &count));
+        prepared->on_gpu = dg_tensor_elements(&args->dst) > 0;
+        prepared->convert = *args;
+        prepared->blocks = blocks;
+        return DG_STATUS_OK;
+    }
     DG_TRY(dg_read_groups(&prepared->groups, call, &args->groups, names->groups, forms,
         args->dst.shape[args->dst.rank - 2]));
     DG_TRY(describe(&prepared->copy, args, repeat, blocks));
@@ -134,7 +142,11 @@ dg_status_t dg_check_copy_values(
         dg_format_list(index + 3 - rank, rank).bytes, (double)fault.value);
 }
 
-dg_status_t dg_run_copy(dg_call_t *call, const dg_call_copy_t *prepared) {
+dg_status_t dg_run_copy(
+    dg_call_t *call, const dg_call_copy_t *prepared, const dg_launch_t *launch) {
+    if (prepared->on_gpu)
+        return dg_gpu_scale_convert(call, &prepared->convert, prepared->blocks, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     if (prepared->copy.matrix_count == 0) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));

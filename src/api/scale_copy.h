@@ -13,8 +13,11 @@
 
 /* All zeros before dg_prepare_convert(). */
 typedef struct dg_call_copy_t {
-    dg_scale_copy_t copy;
+    dg_scale_copy_t copy; /* matrix_count is 0 if there is nothing to do, or nothing for the CPU */
     dg_call_groups_t groups;
+    bool on_gpu;                     /* then the next two describe the copy */
+    dg_scale_convert_args_t convert;
+    int64_t blocks;
 } dg_call_copy_t;
 
 /* Names of the arguments, for messages. */
@@ -26,11 +29,13 @@ typedef struct dg_copy_names_t {
 dg_status_t dg_prepare_convert(dg_call_copy_t *prepared, const dg_call_t *call,
     const dg_scale_convert_args_t *args, const dg_copy_names_t *names);
 
-/* Refuses factors that the type of dst cannot hold, naming the element. `rank` is src's. */
+/* Refuses factors that the type of dst cannot hold, naming the element. `rank` is src's. On a GPU
+ * nothing is read: there they are rounded up. */
 dg_status_t dg_check_copy_values(
     const dg_call_copy_t *prepared, const dg_copy_names_t *names, int32_t rank);
 
-dg_status_t dg_run_copy(dg_call_t *call, const dg_call_copy_t *prepared);
+dg_status_t dg_run_copy(
+    dg_call_t *call, const dg_call_copy_t *prepared, const dg_launch_t *launch);
 void dg_release_copy(dg_call_copy_t *prepared);
 
 #endif

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/gpu_cast.h"
 #include "api/scale_copy.h"
 #include "base/error.h"
 #include "base/integer.h"
@@ -42,7 +43,7 @@ static dg_status_t convert(dg_call_t *call, const dg_scale_convert_args_t *args,
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(dg_prepare_convert(prepared, call, args, &names));
     DG_TRY(dg_check_copy_values(prepared, &names, args->src.rank));
-    return dg_run_copy(call, prepared);
+    return dg_run_copy(call, prepared, launch);
 }
 
 dg_status_t dg_scale_convert(
@@ -68,7 +69,6 @@ static dg_status_t check_k_grouped(const dg_scale_pack_k_grouped_args_t *args) {
     DG_TRY(dg_check_distinct(dst, "dst", ""));
     const dg_input_t inputs[] = {{src, "src", ""}, {&args->groups.values, "groups", ".values"}};
     DG_TRY(dg_check_devices(dst, "dst", inputs, 2));
-    DG_TRY(dg_check_backend(dst, "dst", "scale layouts"));
     return dg_check_apart(dst, "dst", inputs, 2);
 }
 
@@ -145,12 +145,24 @@ static dg_status_t pack_k_grouped(dg_call_t *call, const dg_scale_pack_k_grouped
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_scale_pack_k_grouped_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check_k_grouped(args));
+    if (dg_groups_on_device(&args->groups)) {
+        int64_t count;
+        DG_TRY(dg_check_groups(&args->groups, "groups", DG_GROUP_FORMS_ALONG_ROWS, &count));
+        return count == 0 || args->dst.shape[0] == 0 || args->dst.shape[1] == 0
+                   ? DG_STATUS_OK
+                   : dg_gpu_scale_pack_k_grouped(call, args, &prepared->groups, launch);
+    }
     /* How many tokens there are, nobody said: the factors bound the groups, not a number of rows. */
     DG_TRY(dg_read_groups(&prepared->groups, call, &args->groups, "groups",
         DG_GROUP_FORMS_ALONG_ROWS, INT64_MAX / 2));
     DG_TRY(describe_k_grouped(prepared, call, args));
+    if (args->dst.device.type == DG_DEVICE_CUDA) {
+        return args->dst.shape[1] == 0
+                   ? DG_STATUS_OK
+                   : dg_gpu_scale_pack_k_grouped(call, args, &prepared->groups, launch);
+    }
     DG_TRY(check_k_grouped_values(prepared, args));
-    return dg_run_copy(call, prepared);
+    return dg_run_copy(call, prepared, launch);
 }
 
 dg_status_t dg_scale_pack_k_grouped(

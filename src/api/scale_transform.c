@@ -174,15 +174,16 @@ static dg_status_t prepare(dg_transform_side_t *side, const dg_call_t *call,
     return dg_check_copy_values(&side->prepared, &side->names, side->rank);
 }
 
-static dg_status_t finish(dg_call_t *call, const dg_transform_side_t *side) {
-    return side->nothing ? DG_STATUS_OK : dg_run_copy(call, &side->prepared);
+static dg_status_t finish(
+    dg_call_t *call, const dg_transform_side_t *side, const dg_launch_t *launch) {
+    return side->nothing ? DG_STATUS_OK : dg_run_copy(call, &side->prepared, launch);
 }
 
 static dg_status_t transform_one(dg_call_t *call, dg_transform_side_t *side,
     const dg_scale_transform_args_t *args, const dg_tensor_t *out, const dg_launch_t *launch) {
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(prepare(side, call, args, out, &single_names));
-    return finish(call, side);
+    return finish(call, side, launch);
 }
 
 dg_status_t dg_scale_transform(dg_context_t *ctx, const dg_scale_transform_args_t *args,
@@ -215,8 +216,8 @@ static dg_status_t transform_two(dg_call_t *call, dg_transform_side_t sides[2],
     DG_TRY(prepare(&sides[0], call, a, out_a, &a_names));
     DG_TRY(prepare(&sides[1], call, b, out_b, &b_names));
     DG_TRY(check_pair_apart(sides, a, out_a, b, out_b));
-    DG_TRY(finish(call, &sides[0]));
-    return finish(call, &sides[1]);
+    DG_TRY(finish(call, &sides[0], launch));
+    return finish(call, &sides[1], launch);
 }
 
 dg_status_t dg_scale_transform_pair(dg_context_t *ctx, const dg_scale_transform_args_t *a,

@@ -7,6 +7,7 @@
 #include "api/context.h"
 #include "api/settings.h"
 #include "base/error.h"
+#include "cuda/device.h"
 
 static dg_status_t merge(dg_context_options_t *settings, const void *with) {
     return dg_merge_settings(settings, with);
@@ -91,10 +92,20 @@ static dg_status_t read_settings(const char *function, const dg_context_t *ctx, 
     return dg_read_settings(ctx, settings);
 }
 
+/* What a GPU kernel may fill where no number was set. Opens the driver, but no context on a GPU. */
+static int32_t all_sms(const dg_context_options_t *settings) {
+    dg_cuda_device_t *gpu;
+    dg_kept_error_t kept;
+    dg_keep_error(&kept);
+    if (dg_cuda_open(0, &gpu) == DG_STATUS_OK) return dg_cuda_machine(gpu)->sms;
+    dg_restore_error(&kept); /* a machine without a GPU is no error */
+    return settings->num_threads;
+}
+
 dg_status_t dg_get_num_sms(const dg_context_t *ctx, int32_t *num_sms) {
     dg_context_options_t settings;
     DG_TRY(read_settings("dg_get_num_sms", ctx, num_sms, "num_sms", &settings));
-    *num_sms = settings.num_sms;
+    *num_sms = settings.num_sms > 0 ? settings.num_sms : all_sms(&settings);
     return DG_STATUS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "cpu/isa.h"
+#include "plan/kernel.h"
 
 enum { MAX_THREADS = DG_CPU_MAX_THREADS };
 
@@ -57,6 +58,12 @@ static dg_context_options_t constant_settings(void) {
     return settings;
 }
 
+static dg_status_t check_only(const char *only) {
+    dg_specialisation_t specialisation;
+    if (only == NULL || only[0] == '\0') return DG_STATUS_OK;
+    return dg_parse_specialisation(only, &specialisation);
+}
+
 dg_status_t dg_initial_settings(dg_context_options_t *settings) {
     dg_context_options_t initial = constant_settings();
     int32_t invariant = 0,
@@ -66,6 +73,8 @@ dg_status_t dg_initial_settings(dg_context_options_t *settings) {
     DG_TRY(isa_from_environment(&initial.cpu_isa));
     DG_TRY(dg_env_number(DG_ENV_JIT_CACHE_MB, 1, INT32_MAX, &cache_mb));
     if (invariant) initial.batch_invariant = DG_ON;
+    initial.only = dg_env_text(DG_ENV_ONLY);
+    DG_TRY(check_only(initial.only));
     *settings = initial;
     return DG_STATUS_OK;
 }
@@ -115,6 +124,7 @@ static dg_status_t check_settings(const dg_context_options_t *o) {
     DG_TRY(check_number(o->block_n_multiple, 1, MAX_BLOCK_MULTIPLE, ".block_n_multiple", in_force));
     DG_TRY(check_enum(
         (int32_t)o->group_values, DG_GROUP_VALUES_CLAMP, ".group_values", "dg_group_values_t"));
+    DG_TRY(check_only(o->only));
     return check_enum((int32_t)o->log_level, DG_LOG_DEBUG, ".log_level", "dg_log_level_t");
 }
 
@@ -135,15 +145,10 @@ dg_status_t dg_merge_settings(dg_context_options_t *settings, const dg_context_o
     MERGE(group_values);
     MERGE(log_level);
 #undef MERGE
+    if (changes->only != NULL) settings->only = changes->only;
     if (changes->log != NULL) {
         settings->log = changes->log;
         settings->log_user = changes->log_user;
     }
     return DG_STATUS_OK;
-}
-
-dg_context_options_t dg_settings_in_force(const dg_context_options_t *settings) {
-    dg_context_options_t in_force = *settings;
-    if (in_force.num_sms == 0) in_force.num_sms = in_force.num_threads;
-    return in_force;
 }

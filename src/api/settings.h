@@ -18,9 +18,6 @@ dg_status_t dg_initial_settings(dg_context_options_t *settings);
  * then. */
 dg_status_t dg_merge_settings(dg_context_options_t *settings, const dg_context_options_t *changes);
 
-/* The settings with nothing left open, as users read them. */
-dg_context_options_t dg_settings_in_force(const dg_context_options_t *settings);
-
 /* The settings of a context (NULL: the default one) as they are in force. */
 dg_status_t dg_read_settings(const dg_context_t *ctx, dg_context_options_t *options);
 

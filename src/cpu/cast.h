@@ -15,6 +15,7 @@
 #include "cpu/pool.h"
 #include "deep_gemm/cast.h"
 #include "model/groups.h"
+#include "model/quantized.h"
 
 /* args have been checked: shapes agree, outputs are apart, scale tensors are large enough.
  *     ranges: [group_count], of args->groups; not read if the form is NONE
@@ -23,18 +24,6 @@ dg_status_t dg_cpu_quantize(dg_cpu_pool_t *pool, const dg_quantize_args_t *args,
     const dg_group_range_t *ranges, int64_t group_count);
 dg_status_t dg_cpu_dequantize(dg_cpu_pool_t *pool, const dg_dequantize_args_t *args,
     const dg_group_range_t *ranges, int64_t group_count);
-
-/* Axis of x, of the given rank, that the coming product sums over. */
-static inline int dg_quantized_k_axis(const dg_quantized_t *q, int32_t rank) {
-    return q->k_axis == DG_K_AXIS_ROWS && rank > 1 ? rank - 2 : rank - 1;
-}
-
-/* Whether each row of grouped x has factors of its own, which then stay at the row's index; else
- * those of all groups follow each other. */
-static inline bool dg_quantized_by_row(const dg_quantized_t *q, int32_t rank) {
-    const bool words = q->scale.dtype == DG_DTYPE_I32 && dg_quantized_k_axis(q, rank) == 0;
-    return q->gran[0] == 1 && !words;
-}
 
 /* ---- Between the files of the casts ---- */
 

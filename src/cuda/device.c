@@ -134,12 +134,20 @@ static dg_status_t primary_context(dg_cuda_device_t *device, dg_cu_context_t *co
     return DG_STATUS_OK;
 }
 
+/* The device is asked only where there is a context: without one the question is an error, which the
+ * caller's tools would report. */
+static bool is_current(const dg_cuda_device_t *device) {
+    const dg_driver_t *driver = device->driver;
+    dg_cu_context_t context = NULL;
+    dg_cu_device_t owner;
+    if (driver->cuCtxGetCurrent(&context) != DG_CU_SUCCESS || context == NULL) return false;
+    if (context == atomic_load_explicit(&device->primary, memory_order_acquire)) return true;
+    return driver->cuCtxGetDevice(&owner) == DG_CU_SUCCESS && owner == device->handle;
+}
+
 dg_status_t dg_cuda_enter(dg_cuda_device_t *device, dg_cuda_scope_t *scope) {
-    dg_cu_device_t current;
     scope->device = NULL;
-    if (device->driver->cuCtxGetDevice(&current) == DG_CU_SUCCESS && current == device->handle) {
-        return DG_STATUS_OK;
-    }
+    if (is_current(device)) return DG_STATUS_OK;
     dg_cu_context_t context;
     DG_TRY(primary_context(device, &context));
     DG_TRY_DRIVER(device->driver, cuCtxPushCurrent, (context));

@@ -101,6 +101,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(dg_cu_launch_config_t) == 56, "as t
     CALL(cuDeviceGetAttribute, 2000, (int32_t * value, int32_t attribute, dg_cu_device_t device))  \
     CALL(cuDeviceTotalMem, 3020, (size_t * bytes, dg_cu_device_t device))                          \
     CALL(cuDevicePrimaryCtxRetain, 7000, (dg_cu_context_t * context, dg_cu_device_t device))       \
+    CALL(cuCtxGetCurrent, 4000, (dg_cu_context_t * context))                                       \
     CALL(cuCtxGetDevice, 2000, (dg_cu_device_t * device))                                          \
     CALL(cuCtxPushCurrent, 4000, (dg_cu_context_t context))                                        \
     CALL(cuCtxPopCurrent, 4000, (dg_cu_context_t * context))                                       \

@@ -27,21 +27,6 @@ static void *part_at(const dg_cuda_run_t *run, uint64_t part) {
     return part == DG_NO_PART ? NULL : (char *)run->workspace + part;
 }
 
-static dg_status_t launch(const dg_cuda_run_t *run, int32_t stage, const void *args) {
-    const dg_plan_stage_t *planned = &run->plan->stage[stage];
-    const dg_cuda_launch_t launch = {
-        .function = run->functions[stage],
-        .grid = planned->grid,
-        .threads = planned->threads,
-        .cluster = planned->cluster,
-        .shared_bytes = planned->shared_bytes,
-        .pdl = run->pdl,
-        .stream = run->stream,
-        .args = args,
-    };
-    return dg_cuda_launch(run->device, &launch);
-}
-
 /* count numbers of 8 bytes into workspace, a launch for each DG_UPLOAD_COUNT of them. */
 static dg_status_t upload(
     const dg_cuda_run_t *run, int32_t stage, const void *values, int64_t count, uint64_t part) {
@@ -52,7 +37,7 @@ static dg_status_t upload(
         args.target = target + i;
         args.count = left < DG_UPLOAD_COUNT ? left : DG_UPLOAD_COUNT;
         memcpy(args.values, (const uint64_t *)values + i, (size_t)args.count * sizeof *args.values);
-        DG_TRY(launch(run, stage, &args));
+        DG_TRY(dg_cuda_run_stage(run, stage, &args));
     }
     return DG_STATUS_OK;
 }
@@ -118,7 +103,7 @@ static dg_status_t run_tiles(
         .zero_padding = run->m_grouped->zero_padding,
     };
     DG_TRY(describe_values(run, parts, &args.values));
-    return launch(run, stage, &args);
+    return dg_cuda_run_stage(run, stage, &args);
 }
 
 static dg_status_t run_segments(
@@ -129,7 +114,7 @@ static dg_status_t run_segments(
         .segments = part_at(run, parts->segments),
     };
     DG_TRY(describe_values(run, parts, &args.values));
-    return launch(run, stage, &args);
+    return dg_cuda_run_stage(run, stage, &args);
 }
 
 dg_status_t dg_cuda_run_group_stages(

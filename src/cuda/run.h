@@ -25,11 +25,15 @@ typedef struct dg_cuda_run_t {
 /* Runs a plan: calls the function below that plan->kernel names. */
 dg_status_t dg_cuda_run(const dg_cuda_run_t *run);
 
+/* Launches one stage of the plan; args as dg_cuda_launch_t has them. */
+dg_status_t dg_cuda_run_stage(const dg_cuda_run_t *run, int32_t stage, const void *args);
+
 typedef dg_status_t dg_cuda_run_fn(const dg_cuda_run_t *run);
 dg_cuda_run_fn dg_cuda_run_any_gemm;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_block;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_swap;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_vector;
 dg_cuda_run_fn dg_cuda_run_sm90_bf16_gemm;
+dg_cuda_run_fn dg_cuda_run_sm90_bf16_gemm_swap;
 
 #endif

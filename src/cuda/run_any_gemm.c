@@ -98,15 +98,5 @@ dg_status_t dg_cuda_run_any_gemm(const dg_cuda_run_t *run) {
     args.segments = lists.segments;
     args.d_list = lists.d_list;
     args.c_list = lists.c_list;
-    const dg_cuda_launch_t launch = {
-        .function = run->functions[last],
-        .grid = plan->stage[last].grid,
-        .threads = plan->stage[last].threads,
-        .cluster = plan->stage[last].cluster,
-        .shared_bytes = plan->stage[last].shared_bytes,
-        .pdl = run->pdl,
-        .stream = run->stream,
-        .args = &args,
-    };
-    return dg_cuda_launch(run->device, &launch);
+    return dg_cuda_run_stage(run, last, &args);
 }

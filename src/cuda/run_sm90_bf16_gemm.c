@@ -6,8 +6,8 @@
 #include "plan/sm90_bf16_gemm.h"
 
 #include "base/error.h"
-#include "base/integer.h"
 #include "cuda/group_stages.h"
+#include "cuda/sm90_args.h"
 #include "cuda/tensor_map.h"
 #include "kernels/args/bf16_gemm.h"
 
@@ -60,7 +60,6 @@ static void describe_problem(const dg_cuda_run_t *run, operand_t *a, operand_t *
         a->side = &rows->a;
         b->side = &rows->b;
         *out = &rows->out;
-        args->tiles.slabs = rows->groups.form == DG_GROUPS_MASKED;
         if (args->tiles.slabs) a->matrices = rows->group_count;
         b->matrices = rows->group_count;
     } else {
@@ -77,23 +76,18 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm(const dg_cuda_run_t *run) {
     const dg_work_t *work = run->work;
     const dg_plan_stage_t *stage = &plan->stage[plan->stage_count - 1];
     const dg_sm90_bf16_gemm_fields_t f = dg_sm90_bf16_gemm_fields(&stage->specialisation);
-    const int32_t cluster_m = f.share == DG_SHARE_B ? 2 : 1;
-    const int32_t cluster_n = f.share == DG_SHARE_A ? 2 : 1;
+    const dg_sm90_cluster_t cluster = dg_sm90_cluster(f.share);
     dg_sm90_bf16_gemm_args_t args = {.k = (int32_t)work->k,
-        .tiles = {.m = (int32_t)work->m,
-            .n = (int32_t)work->n,
-            .tiles_m = (int32_t)dg_ceil_div(work->m, f.block_m * cluster_m),
-            .tiles_n = (int32_t)dg_ceil_div(work->n, f.block_n * cluster_n),
-            .band = plan->band}};
+        .tiles = dg_sm90_describe_tiles(run, f.block_m * cluster.m, f.block_n * cluster.n)};
     operand_t a = {.name = "a",
         .mn = work->m,
         .k = work->k,
-        .rows = f.block_m / cluster_n,
+        .rows = f.block_m / cluster.n,
         .mn_fastest = f.a_mn != 0};
     operand_t b = {.name = "b",
         .mn = work->n,
         .k = work->k,
-        .rows = f.block_n / cluster_m,
+        .rows = f.block_n / cluster.m,
         .mn_fastest = f.b_mn != 0};
     const dg_output_t *out;
     dg_group_lists_t lists;
@@ -106,13 +100,5 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm(const dg_cuda_run_t *run) {
     args.tiles.segments = lists.segments;
     args.out.d_list = lists.d_list;
     args.out.c_list = lists.c_list;
-    const dg_cuda_launch_t launch = {.function = run->functions[plan->stage_count - 1],
-        .grid = stage->grid,
-        .threads = stage->threads,
-        .cluster = stage->cluster,
-        .shared_bytes = stage->shared_bytes,
-        .pdl = run->pdl,
-        .stream = run->stream,
-        .args = &args};
-    return dg_cuda_launch(run->device, &launch);
+    return dg_cuda_run_stage(run, plan->stage_count - 1, &args);
 }

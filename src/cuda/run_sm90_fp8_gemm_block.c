@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "cuda/group_stages.h"
+#include "cuda/sm90_args.h"
 #include "cuda/tensor_map.h"
 #include "kernels/args/gemm.h"
 
@@ -25,20 +26,6 @@ static block_problem_t find_problem(const dg_cuda_run_t *run) {
     const bool masked = grouped->groups.form == DG_GROUPS_MASKED;
     return (block_problem_t){&grouped->a, &grouped->b, &grouped->out,
         masked ? grouped->group_count : 1, grouped->group_count};
-}
-
-/* side: [matrices, mn, k]; rows: of a box. Dense maps have no axis of matrices. */
-static dg_status_t encode_operand(const dg_side_t *side, const char *name, const dg_cuda_run_t *run,
-    int64_t matrices, int64_t mn, int32_t rows, dg_tensor_map_t *map) {
-    return dg_cuda_encode_map(&(dg_map_shape_t){.data = side->data,
-                                  .dtype = DG_DTYPE_E4M3,
-                                  .rank = run->gemm != NULL ? 2 : 3,
-                                  .extent = {run->work->k, mn, matrices},
-                                  .stride = {1, side->mn_stride, side->group_stride},
-                                  .box = {128, rows, 1},
-                                  .swizzle_bytes = 128,
-                                  .name = name},
-        map);
 }
 
 static dg_status_t fill_scales(const block_problem_t *problem,
@@ -70,14 +57,7 @@ static dg_status_t fill_scales(const block_problem_t *problem,
 static dg_status_t fill_output(const block_problem_t *problem,
     const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work, dg_sm90_output_t *args) {
     const dg_output_t *out = problem->out;
-    args->d = out->d;
-    args->c = out->c;
-    args->pitch = out->row_stride;
-    args->slab_stride = out->group_stride;
-    args->c_pitch = out->c_row_stride;
-    args->c_slab_stride = out->c_group_stride;
-    args->alignment = work->d_alignment;
-    args->c_alignment = work->c_alignment;
+    *args = dg_sm90_describe_output(out, work);
     args->by_tma = dg_sm90_fp8_gemm_block_stores_by_tma(work);
     if (!args->by_tma) return DG_STATUS_OK;
     return dg_cuda_encode_map(&(dg_map_shape_t){.data = out->d,
@@ -92,37 +72,35 @@ static dg_status_t fill_output(const block_problem_t *problem,
 }
 
 dg_status_t dg_cuda_run_sm90_fp8_gemm_block(const dg_cuda_run_t *run) {
-    const dg_plan_t *plan = run->plan;
     const dg_work_t *work = run->work;
-    const int32_t last = plan->stage_count - 1;
-    const dg_plan_stage_t *stage = &plan->stage[last];
-    const dg_sm90_fp8_gemm_block_fields_t f = dg_sm90_fp8_gemm_block_fields(&stage->specialisation);
-    const int32_t cluster_m = f.share == DG_SHARE_B ? 2 : 1;
-    const int32_t cluster_n = f.share == DG_SHARE_A ? 2 : 1;
+    const int32_t last = run->plan->stage_count - 1;
+    const dg_sm90_fp8_gemm_block_fields_t f =
+        dg_sm90_fp8_gemm_block_fields(&run->plan->stage[last].specialisation);
+    const dg_sm90_cluster_t cluster = dg_sm90_cluster(f.share);
     const block_problem_t problem = find_problem(run);
+    const bool dense = run->gemm != NULL; /* its maps have no axis of matrices */
+    const dg_sm90_operand_t a = {.name = "a",
+        .dtype = DG_DTYPE_E4M3,
+        .side = problem.a,
+        .matrices = dense ? 0 : problem.slabs,
+        .mn = work->m,
+        .k = work->k,
+        .mn_rows = f.block_m / cluster.n};
+    const dg_sm90_operand_t b = {.name = "b",
+        .dtype = DG_DTYPE_E4M3,
+        .side = problem.b,
+        .matrices = dense ? 0 : problem.groups,
+        .mn = work->n,
+        .k = work->k,
+        .mn_rows = f.block_n / cluster.m};
     dg_group_lists_t lists;
     dg_sm90_fp8_gemm_block_args_t args = {
-        .tiles = {.m = (int32_t)work->m,
-            .n = (int32_t)work->n,
-            .tiles_m = (int32_t)dg_ceil_div(work->m, f.block_m * cluster_m),
-            .tiles_n = (int32_t)dg_ceil_div(work->n, f.block_n * cluster_n),
-            .band = plan->band,
-            .k_blocks = (int32_t)dg_ceil_div(work->k, 128),
-            .slabs = work->group_form == DG_GROUPS_MASKED}};
-    DG_TRY(encode_operand(
-        problem.a, "a", run, problem.slabs, work->m, f.block_m / cluster_n, &args.a));
-    DG_TRY(encode_operand(
-        problem.b, "b", run, problem.groups, work->n, f.block_n / cluster_m, &args.b));
+        .tiles = dg_sm90_describe_tiles(run, f.block_m * cluster.m, f.block_n * cluster.n)};
+    DG_TRY(dg_sm90_encode_operand(&a, &args.a));
+    DG_TRY(dg_sm90_encode_operand(&b, &args.b));
     DG_TRY(fill_scales(&problem, &f, work, &args));
     DG_TRY(fill_output(&problem, &f, work, &args.out));
-    DG_TRY(dg_cuda_run_group_stages(run, f.block_m * cluster_m, &lists));
+    DG_TRY(dg_cuda_run_group_stages(run, f.block_m * cluster.m, &lists));
     args.tiles.row_tiles = lists.tiles;
-    return dg_cuda_launch(run->device, &(dg_cuda_launch_t){.function = run->functions[last],
-                                           .grid = stage->grid,
-                                           .threads = stage->threads,
-                                           .cluster = stage->cluster,
-                                           .shared_bytes = stage->shared_bytes,
-                                           .pdl = run->pdl,
-                                           .stream = run->stream,
-                                           .args = &args});
+    return dg_cuda_run_stage(run, last, &args);
 }

@@ -7,8 +7,8 @@
 #include "plan/sm90_fp8_gemm_vector.h"
 
 #include "base/error.h"
-#include "base/integer.h"
 #include "cuda/group_stages.h"
+#include "cuda/sm90_args.h"
 #include "cuda/tensor_map.h"
 #include "kernels/args/fp8_gemm_vector.h"
 
@@ -41,22 +41,9 @@ static dg_sm90_vector_scale_t describe_scale(const dg_factors_t *scale) {
     return (dg_sm90_vector_scale_t){scale->data, scale->mn_stride, scale->k_stride};
 }
 
-static dg_sm90_output_t describe_output(const dg_output_t *out, const dg_work_t *work) {
-    return (dg_sm90_output_t){.d = out->d,
-        .c = out->c,
-        .pitch = out->row_stride,
-        .slab_stride = out->group_stride,
-        .c_pitch = out->c_row_stride,
-        .c_slab_stride = out->c_group_stride,
-        .alignment = work->d_alignment,
-        .c_alignment = work->c_alignment};
-}
-
 /* Launches the stage in front of the last, which makes the maps in workspace. */
 static dg_status_t make_flat_maps(const dg_cuda_run_t *run, const operand_t *a, const operand_t *b,
     dg_sm90_fp8_gemm_vector_args_t *args) {
-    const int32_t index = run->plan->stage_count - 2;
-    const dg_plan_stage_t *stage = &run->plan->stage[index];
     const dg_group_parts_t parts = dg_place_group_parts(run->work, run->plan->block_m);
     dg_tensor_map_t *maps = (dg_tensor_map_t *)((char *)run->workspace + parts.bytes);
     dg_sm90_flat_maps_args_t flat = {
@@ -69,31 +56,21 @@ static dg_status_t make_flat_maps(const dg_cuda_run_t *run, const operand_t *a, 
         .group_count = run->work->group_count};
     args->flat_a = flat.a.maps;
     args->flat_b = flat.b.maps;
-    return dg_cuda_launch(run->device, &(dg_cuda_launch_t){.function = run->functions[index],
-                                           .grid = stage->grid,
-                                           .threads = stage->threads,
-                                           .cluster = stage->cluster,
-                                           .shared_bytes = stage->shared_bytes,
-                                           .pdl = run->pdl,
-                                           .stream = run->stream,
-                                           .args = &flat});
+    return dg_cuda_run_stage(run, run->plan->stage_count - 2, &flat);
 }
 
 dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
-    const dg_plan_t *plan = run->plan;
     const dg_work_t *work = run->work;
-    const int32_t last = plan->stage_count - 1;
-    const dg_plan_stage_t *stage = &plan->stage[last];
+    const int32_t last = run->plan->stage_count - 1;
     const dg_sm90_fp8_gemm_vector_fields_t f =
-        dg_sm90_fp8_gemm_vector_fields(&stage->specialisation);
-    const int32_t cluster_m = f.share == DG_SHARE_B ? 2 : 1;
-    const int32_t cluster_n = f.share == DG_SHARE_A ? 2 : 1;
+        dg_sm90_fp8_gemm_vector_fields(&run->plan->stage[last].specialisation);
+    const dg_sm90_cluster_t cluster = dg_sm90_cluster(f.share);
     const dg_k_grouped_problem_t *grouped = run->k_grouped;
     const operand_t a = {.name = "a",
         .side = grouped ? &grouped->a.side : &run->gemm->a,
         .mn = work->m,
         .k = work->k,
-        .rows = f.block_m / cluster_n,
+        .rows = f.block_m / cluster.n,
         .k_rows = 128,
         .mn_fastest = f.a_mn != 0,
         .flat = work->a.flat};
@@ -101,21 +78,14 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
         .side = grouped ? &grouped->b.side : &run->gemm->b,
         .mn = work->n,
         .k = work->k,
-        .rows = f.block_n / cluster_m,
-        .k_rows = 128 / cluster_m,
+        .rows = f.block_n / cluster.m,
+        .k_rows = 128 / cluster.m,
         .mn_fastest = f.b_mn != 0,
         .flat = work->b.flat};
     dg_group_lists_t lists;
     dg_sm90_fp8_gemm_vector_args_t args = {
-        .out = describe_output(grouped ? &grouped->out : &run->gemm->out, work),
-        .tiles = {.m = (int32_t)work->m,
-            .n = (int32_t)work->n,
-            .tiles_m = (int32_t)dg_ceil_div(work->m, f.block_m * cluster_m),
-            .tiles_n = (int32_t)dg_ceil_div(work->n, f.block_n * cluster_n),
-            .band = plan->band,
-            .k_blocks = (int32_t)dg_ceil_div(work->k, 128),
-            .group_count = work->group_count,
-            .sum = grouped != NULL && grouped->sum},
+        .out = dg_sm90_describe_output(grouped ? &grouped->out : &run->gemm->out, work),
+        .tiles = dg_sm90_describe_tiles(run, f.block_m * cluster.m, f.block_n * cluster.n),
         .scale_a = describe_scale(&a.side->scale),
         .scale_b = describe_scale(&b.side->scale)};
     DG_TRY(encode_operand(&a, &args.a));
@@ -125,12 +95,5 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
     args.out.d_list = lists.d_list;
     args.out.c_list = lists.c_list;
     if (dg_sm90_fp8_gemm_vector_has_flat(work)) DG_TRY(make_flat_maps(run, &a, &b, &args));
-    return dg_cuda_launch(run->device, &(dg_cuda_launch_t){.function = run->functions[last],
-                                           .grid = stage->grid,
-                                           .threads = stage->threads,
-                                           .cluster = stage->cluster,
-                                           .shared_bytes = stage->shared_bytes,
-                                           .pdl = run->pdl,
-                                           .stream = run->stream,
-                                           .args = &args});
+    return dg_cuda_run_stage(run, last, &args);
 }

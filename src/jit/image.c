@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/inflate.h"
 #include "jit/cache_lock.h"
 #include "jit/compiler.h"
 #include "jit/disk.h"
@@ -28,18 +29,30 @@ void dg_release_image(dg_jit_image_t *image) {
     *image = (dg_jit_image_t){.cubin = NULL};
 }
 
-static bool find_embedded(const dg_program_t *program, dg_jit_image_t *image) {
-    if (!dg_jit_options()->use_embedded) return false;
+/* NULL: none */
+static const dg_image_t *find_embedded(const dg_program_t *program) {
+    if (!dg_jit_options()->use_embedded) return NULL;
     for (int32_t i = 0; i < dg_image_count; i++) {
-        const dg_image_t *candidate = &dg_images[i];
-        if (candidate->architecture != program->architecture ||
-            memcmp(&candidate->specialisation, &program->specialisation,
-                sizeof candidate->specialisation) != 0)
-            continue;
-        *image = (dg_jit_image_t){candidate->cubin, candidate->bytes, DG_ORIGIN_EMBEDDED, NULL};
-        return true;
+        if (dg_images[i].architecture == program->architecture &&
+            memcmp(&dg_images[i].specialisation, &program->specialisation,
+                sizeof program->specialisation) == 0)
+            return &dg_images[i];
     }
-    return false;
+    return NULL;
+}
+
+static dg_status_t unpack(const dg_image_t *embedded, dg_jit_image_t *image) {
+    void *cubin = malloc(embedded->bytes);
+    DG_REQUIRE(cubin != NULL, DG_STATUS_OUT_OF_MEMORY, "", "",
+        "no memory for a kernel of %zu bytes; free some", embedded->bytes);
+    const dg_status_t status =
+        dg_inflate(embedded->packed, embedded->packed_bytes, cubin, embedded->bytes);
+    if (status != DG_STATUS_OK) {
+        free(cubin);
+        return status;
+    }
+    *image = (dg_jit_image_t){cubin, embedded->bytes, DG_ORIGIN_EMBEDDED, cubin};
+    return DG_STATUS_OK;
 }
 
 static bool find_cached(
@@ -77,7 +90,8 @@ static dg_status_t compile_once(const dg_program_t *program, const dg_compiler_t
 dg_status_t dg_find_image(
     const dg_program_t *program, dg_origin_t first, bool may_compile, dg_jit_image_t *image) {
     const dg_compiler_t *compiler = NULL;
-    if (first <= DG_ORIGIN_EMBEDDED && find_embedded(program, image)) return DG_STATUS_OK;
+    const dg_image_t *embedded = first <= DG_ORIGIN_EMBEDDED ? find_embedded(program) : NULL;
+    if (embedded != NULL) return unpack(embedded, image);
     dg_look_for_compiler(&compiler);
     if (first <= DG_ORIGIN_CACHED && find_cached(program, compiler, image)) return DG_STATUS_OK;
     DG_REQUIRE(may_compile, DG_STATUS_NOT_COMPILED, "", "",

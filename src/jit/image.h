@@ -17,7 +17,7 @@ typedef struct dg_jit_image_t {
     const void *cubin;
     size_t bytes;
     dg_origin_t origin;
-    void *owned; /* memory that holds it; NULL if embedded */
+    void *owned; /* memory that holds it */
 } dg_jit_image_t;
 
 /* The image from the first origin, beginning with `first`, that has one. A compiled one is stored in

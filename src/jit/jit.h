@@ -9,13 +9,14 @@
 #include "cuda/device.h"
 #include "jit/image.h"
 
-/* The loaded kernel of `specialisation` on `device`. Warm: one look-up, no lock. may_compile false
- * (the stream captures): NOT_COMPILED if it would have to be compiled now; what is embedded or
- * cached is loaded. A failure is not remembered: the next call tries again.
+/* The loaded kernel of `specialisation` on `device`. Warm: one look-up, no lock. What is embedded or
+ * cached is loaded at once; what would have to be compiled is NOT_COMPILED while `stream`, that of the
+ * call, captures. A failure is not remembered: the next call tries again. Success leaves the last
+ * error as it was.
  * Errors: UNSUPPORTED (the kernel is for another GPU, or there is no compiler), COMPILER with the
  * compiler's log, DRIVER, OUT_OF_MEMORY, NOT_COMPILED. */
 dg_status_t dg_jit_function(dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
-    uint32_t shared_bytes, bool may_compile, dg_cuda_function_t **function);
+    uint32_t shared_bytes, void *stream, dg_cuda_function_t **function);
 
 /* Kernels that shall be ready on disk, for an architecture; no GPU is needed. */
 typedef struct dg_jit_batch_t {

@@ -120,17 +120,25 @@ static bool origin_is_unfit(dg_status_t status) {
     return status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_DRIVER;
 }
 
+/* Whether `stream` captures costs a question to the driver, asked only if all depends on it. */
+static dg_status_t find_image(dg_cuda_device_t *device, const dg_program_t *program,
+    dg_origin_t first, void *stream, dg_jit_image_t *image) {
+    const dg_status_t status = dg_find_image(program, first, false, image);
+    if (status != DG_STATUS_NOT_COMPILED || dg_cuda_capturing(device, stream)) return status;
+    return dg_find_image(program, first, true, image);
+}
+
 /* Gets the kernel from the first origin that has it in a form which the driver takes: a cubin from a
  * newer CUDA than the driver's, say, gives way to one compiled here. */
 static dg_status_t prepare(dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
-    uint32_t shared_bytes, bool may_compile, dg_cuda_function_t **function) {
+    uint32_t shared_bytes, void *stream, dg_cuda_function_t **function) {
     dg_program_t program;
     DG_TRY(dg_describe_program(specialisation, dg_cuda_machine(device)->architecture, &program));
     dg_origin_t origin = DG_ORIGIN_EMBEDDED;
     dg_status_t status = DG_STATUS_OK;
     do {
         dg_jit_image_t image;
-        DG_TRY(dg_find_image(&program, origin, may_compile, &image));
+        DG_TRY(find_image(device, &program, origin, stream, &image));
         status = load(device, &program, &image, shared_bytes, function);
         origin = image.origin + 1;
         dg_release_image(&image);
@@ -150,7 +158,7 @@ static dg_status_t add_entry(_Atomic(entry_t *) *bucket, const dg_specialisation
 }
 
 static dg_status_t prepare_once(dg_cuda_device_t *device, _Atomic(entry_t *) *bucket,
-    const dg_specialisation_t *specialisation, uint32_t shared_bytes, bool may_compile,
+    const dg_specialisation_t *specialisation, uint32_t shared_bytes, void *stream,
     dg_cuda_function_t **function) {
     dg_status_t status = DG_STATUS_OK;
     pthread_once(&fork_once, watch_fork);
@@ -163,7 +171,7 @@ static dg_status_t prepare_once(dg_cuda_device_t *device, _Atomic(entry_t *) *bu
         pthread_mutex_unlock(&lock);
         dg_kept_error_t before;
         dg_keep_error(&before);
-        status = prepare(device, specialisation, shared_bytes, may_compile, function);
+        status = prepare(device, specialisation, shared_bytes, stream, function);
         if (status == DG_STATUS_OK) dg_restore_error(&before);
         pthread_mutex_lock(&lock);
         if (status == DG_STATUS_OK)
@@ -176,12 +184,12 @@ static dg_status_t prepare_once(dg_cuda_device_t *device, _Atomic(entry_t *) *bu
 }
 
 dg_status_t dg_jit_function(dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
-    uint32_t shared_bytes, bool may_compile, dg_cuda_function_t **function) {
+    uint32_t shared_bytes, void *stream, dg_cuda_function_t **function) {
     DG_REQUIRE(dg_cuda_ordinal(device) < MAX_DEVICES, DG_STATUS_BAD_DEVICE, "", "",
         "GPU %d, expected 0 to %d; hide some with CUDA_VISIBLE_DEVICES", dg_cuda_ordinal(device),
         MAX_DEVICES - 1);
     _Atomic(entry_t *) *bucket = bucket_of(device, specialisation);
     *function = find_loaded(bucket, specialisation, shared_bytes);
     if (*function != NULL) return DG_STATUS_OK;
-    return prepare_once(device, bucket, specialisation, shared_bytes, may_compile, function);
+    return prepare_once(device, bucket, specialisation, shared_bytes, stream, function);
 }

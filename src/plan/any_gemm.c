@@ -15,19 +15,12 @@
 #define MOST_TILES INT64_C(0x1000000000000) /* enough for a prediction */
 #define BAND_ROWS 1024                      /* of d, in a band of the raster */
 
-/* A size of tile, and how many of its CTAs share an SM. Estimates, not yet measured: a slab of 64 k
- * takes the tensor cores of an SM, fed by mma.sync, 1024 clocks for the large tile; loading,
- * converting and promoting do not all hide behind that. */
-typedef struct dg_any_tile_t {
-    int32_t ctas_per_sm;
-    float slab_clocks;
-    dg_tile_cost_t cost; /* block_clocks follow from slab_clocks */
-} dg_any_tile_t;
+/* A size of tile, and how many of its CTAs share an SM. */
+typedef struct any_tile_t {
+    int32_t ctas_per_sm, block_m, block_n;
+} any_tile_t;
 
-static const dg_any_tile_t tiles[] = {
-    {1, 2000, {128, 128, 0, 5000}},
-    {2, 1100, {64, 64, 0, 3000}},
-};
+static const any_tile_t tiles[] = {{1, 128, 128}, {2, 64, 64}};
 enum { TILE_COUNT = sizeof tiles / sizeof *tiles };
 
 static bool has_stack(const dg_work_t *work) {
@@ -59,16 +52,25 @@ static int64_t usual_slabs(const dg_work_t *work) {
 }
 
 static int32_t count_ctas(
-    const dg_machine_t *machine, const dg_plan_options_t *options, const dg_any_tile_t *tile) {
+    const dg_machine_t *machine, const dg_plan_options_t *options, const any_tile_t *tile) {
     return dg_usable_ctas(machine, options, 1) * tile->ctas_per_sm;
 }
 
 static float predict(const dg_work_t *work, const dg_machine_t *machine,
-    const dg_plan_options_t *options, const dg_any_tile_t *tile, int32_t launches) {
-    dg_tile_cost_t cost = tile->cost;
-    cost.block_clocks = tile->slab_clocks;
+    const dg_plan_options_t *options, const any_tile_t *tile, int32_t launches) {
+    const dg_tile_t asked = {.kernel = DG_KERNEL_ANY_GEMM,
+        .family = work->family,
+        .block_m = tile->block_m,
+        .block_n = tile->block_n,
+        .math_m = tile->block_m,
+        .math_n = tile->block_n,
+        .stored = (float)(tile->block_m * tile->block_n),
+        .f32 = work->out_dtype == DG_DTYPE_F32,
+        .accumulates = work->accumulates,
+        .splits = 1};
+    const dg_tile_cost_t cost = dg_find_tile_cost(&asked);
     const dg_launch_cost_t launch = {
-        .tiles = usual_tiles(work, cost.block_m),
+        .tiles = usual_tiles(work, tile->block_m),
         .k_blocks = usual_slabs(work),
         .ctas = count_ctas(machine, options, tile),
         .cluster = 1,
@@ -78,25 +80,24 @@ static float predict(const dg_work_t *work, const dg_machine_t *machine,
     return dg_predict_us(machine, &cost, &launch);
 }
 
-static dg_specialisation_t specialise(const dg_work_t *work, const dg_any_tile_t *tile) {
+static dg_specialisation_t specialise(const dg_work_t *work, const any_tile_t *tile) {
     return (dg_specialisation_t){.kernel = DG_KERNEL_ANY_GEMM,
-        .values = {tile->cost.block_m, tile->cost.block_n, work->a.dtype == DG_DTYPE_BF16}};
+        .values = {tile->block_m, tile->block_n, work->a.dtype == DG_DTYPE_BF16}};
 }
 
 /* The tile that suits best, of those the options allow; where they allow none, of all, since every
  * work has to be done by somebody. NULL if the options name another candidate. */
-static const dg_any_tile_t *choose_tile(
+static const any_tile_t *choose_tile(
     const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options) {
-    const dg_any_tile_t *best = NULL;
+    const any_tile_t *best = NULL;
     float best_us = 0;
     bool any_allowed = false;
     for (int i = 0; i < TILE_COUNT; i++)
-        any_allowed |= dg_tile_allowed(options, tiles[i].cost.block_m, tiles[i].cost.block_n);
+        any_allowed |= dg_tile_allowed(options, tiles[i].block_m, tiles[i].block_n);
     for (int i = 0; i < TILE_COUNT; i++) {
         const dg_specialisation_t one = specialise(work, &tiles[i]);
         const float us = predict(work, machine, options, &tiles[i], 1);
-        if (any_allowed && !dg_tile_allowed(options, tiles[i].cost.block_m, tiles[i].cost.block_n))
-            continue;
+        if (any_allowed && !dg_tile_allowed(options, tiles[i].block_m, tiles[i].block_n)) continue;
         if (options->only != NULL && memcmp(options->only, &one, sizeof one) != 0) continue;
         if (best != NULL && us >= best_us) continue;
         best = &tiles[i];
@@ -116,9 +117,9 @@ static int64_t most_tiles(const dg_work_t *work, int32_t block) {
 
 bool dg_plan_any_gemm(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
-    const dg_any_tile_t *tile = choose_tile(work, machine, options);
+    const any_tile_t *tile = choose_tile(work, machine, options);
     if (tile == NULL) return dg_refuse_work(plan, "another candidate is asked for");
-    const int32_t block_m = tile->cost.block_m, block_n = tile->cost.block_n;
+    const int32_t block_m = tile->block_m, block_n = tile->block_n;
     *plan = (dg_plan_t){.kernel = DG_KERNEL_ANY_GEMM};
     dg_plan_group_stages(work, block_m, plan);
     plan->us = predict(work, machine, options, tile, plan->stage_count + 1);

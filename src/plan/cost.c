@@ -8,62 +8,32 @@
 
 #include "base/integer.h"
 
-/* Start and end of a persistent kernel: cold descriptors and the first loads, last stores and the
- * cluster's last barrier. One tile of 128 x 192 with one block of k took 8950 clocks. */
-#define LAUNCH_CLOCKS 5400.f
-
-/* What a launch with 200 KB of shared memory took beyond an empty kernel and its own clocks. */
-#define LAUNCH_US 1.1f
-
-/* A second kernel of the same stream: the launch is hidden, the drain is not. */
-#define NEXT_LAUNCH_US 2.5f
-
-/* Memory and products overlap, but not wholly. Without this, tiles would tie wherever memory decides. */
-#define OVERLAP_LOSS .05f
-
 /* At full load a cluster of two that loads an operand once runs at a 4% higher clock; next to none
  * where the tensor cores work half the time. */
 #define UNSHARED_CLOCK_LOSS .04f
-
-/* Bytes that reach one SM in a clock at 1.5 GHz, with all SMs loading: 9.5 .. 10 TB/s from L2. */
-#define LOADED_BYTES_PER_CLOCK 50.f
-
-/* Between the end of products and the start of the next ones a lone warpgroup promotes and waits. */
-#define LONE_GROUP_CLOCKS 150.f
-
-/* Two warpgroups cover each other's promotion but for 7% of the time, three but for 3%. */
-#define TWO_GROUPS_SHARE .926f
-#define THREE_GROUPS_SHARE .97f
-#define NO_PROMOTION_SHARE .99f
 
 float dg_predict_us(
     const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch) {
     const float waves = (float)dg_ceil_div(launch->tiles, launch->ctas);
     const float blocks = waves * (float)launch->k_blocks;
-    const float clocks = LAUNCH_CLOCKS + blocks * tile->block_clocks + waves * tile->tile_clocks;
-    const float busy = blocks * (float)(tile->block_m * tile->block_n) / 32 / clocks;
+    const float placed = (float)launch->tiles / (float)machine->sms,
+                filled = placed < 1 ? placed : 1;
+    const float clocks = tile->launch_clocks +
+                         blocks * (tile->block_clocks + tile->idle_clocks * filled) +
+                         waves * tile->tile_clocks;
+    const float busy = filled * blocks * (float)(tile->math_m * tile->math_n) / 32 / clocks;
     const float share = busy < 1 ? busy : 1;
     const float idle = machine->idle_clock_mhz;
     float mhz = idle - (idle - machine->clock_mhz) * share;
     if (launch->cluster == 1) mhz *= 1 - UNSHARED_CLOCK_LOSS * share * share;
     const float compute = clocks / mhz;
-    const float memory = (float)launch->bytes / machine->memory_bytes_per_us + LAUNCH_CLOCKS / idle;
+    const float bytes_per_us = machine->memory_bytes_per_us * tile->memory_share;
+    const float move = (float)launch->bytes / bytes_per_us;
+    const float memory = move + tile->launch_clocks / idle;
     const float larger = compute > memory ? compute : memory;
-    const float smaller = compute > memory ? memory : compute;
-    return machine->launch_us + LAUNCH_US + (float)(launch->launches - 1) * NEXT_LAUNCH_US +
-           larger + OVERLAP_LOSS * smaller;
-}
-
-float dg_estimate_block_clocks(
-    int32_t block_m, int32_t block_n, int32_t math_groups, bool promotes, int64_t loaded_bytes) {
-    const float tensor = (float)(block_m * block_n) / 32;
-    const float load = (float)loaded_bytes / LOADED_BYTES_PER_CLOCK;
-    float multiply = tensor / NO_PROMOTION_SHARE;
-    if (promotes && math_groups == 1)
-        multiply = tensor * 1.25f + LONE_GROUP_CLOCKS * (float)block_m / 64;
-    else if (promotes)
-        multiply = tensor / (math_groups == 2 ? TWO_GROUPS_SHARE : THREE_GROUPS_SHARE);
-    return multiply > load ? multiply : load;
+    const float smaller = compute < move ? compute : move;
+    return machine->launch_us + (float)(launch->launches - 1) * tile->list_us + larger +
+           tile->overlap_loss * smaller;
 }
 
 int32_t dg_usable_ctas(
@@ -143,7 +113,9 @@ int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows) {
     if (work->family != DG_FAMILY_M_GROUPED_GEMM) return dg_ceil_div(work->m, rows);
     if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
     const bool expected = work->expected_m > 0 && work->expected_m < work->m;
-    return groups * dg_ceil_div(expected ? work->expected_m : work->m, rows);
+    const int64_t usual = expected ? work->expected_m : work->m;
+    const int64_t tiles = dg_ceil_div(groups * usual, rows) + groups / 2;
+    return tiles > groups ? tiles : groups;
 }
 
 int64_t dg_usual_k_blocks(const dg_work_t *work, int32_t block_k) {

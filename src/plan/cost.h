@@ -1,30 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a launch costs: the figure that ranks candidates. The kernels' files give what was measured of
- * a tile; this one knows waves, clocks and memory. Also the small questions that every such file
- * asks: how many CTAs run at once, which tiles the options allow, how many bytes a product moves.
+ * What a launch costs: the figure that ranks candidates. What was measured of each tile stands in
+ * cost_table.c, and nowhere else; cost.c knows waves, clocks and memory. Also the small questions that
+ * every kernel's file asks: how many CTAs run at once, which tiles the options allow, how many bytes a
+ * product moves.
  *
- * The model (an H200 agrees within 3% from k = 2048 on and is up to 12% faster at k = 512, see
- * docs/planning.md):
+ * The model (docs/planning.md has how well an H200 keeps to it):
  *
- *     clocks = LAUNCH_CLOCKS + waves (k blocks * block_clocks + tile_clocks)
- *     MHz    = idle clock - (idle clock - clock) * share of the clocks that the tensor cores work
- *     us     = launch + the larger of clocks / MHz and bytes / bandwidth + 5% of the smaller
+ *     clocks = launch_clocks + waves (k blocks * (block_clocks + idle_clocks * filled) + tile_clocks)
+ *     MHz    = idle clock - (idle clock - clock) * share of clocks and SMs that tensor cores work
+ *     us     = launch + list_us * launches in front + the larger of clocks / MHz and the time of the
+ *              bytes + overlap_loss of the smaller
  *
- * because power decides the clock: the busier the tensor cores, the lower it is.
+ * filled is the share of SMs that have a tile. Power decides the clock: the busier the tensor cores, the
+ * lower it is.
  */
 #ifndef DG_PLAN_COST_H
 #define DG_PLAN_COST_H
 
 #include "plan/plan.h"
 
-/* A block of k is 128 bytes of an operand: 128 values of FP8, 64 of BF16. The tensor cores of one SM
- * then take BLOCK_M * BLOCK_N / 32 clocks for a tile's block. */
-typedef struct dg_tile_cost_t {
+/* A tile whose cost is asked for, of one candidate. A block of k is 128 bytes of an operand: 128 values
+ * of FP8, 64 of BF16. */
+typedef struct dg_tile_t {
+    int32_t kernel, family; /* DG_KERNEL_*, dg_family_t */
     int32_t block_m, block_n;
-    float block_clocks; /* of one CTA, from one block of k to the next */
-    float tile_clocks;  /* of one tile beyond that: fill, epilogue, stores */
+    int32_t variant; /* what else decides, as the kernel's rows of cost_table.c say */
+    int32_t math_m,
+        math_n;   /* the tensor cores of one SM take math_m * math_n / 32 clocks a block */
+    float stored; /* elements of d that one CTA stores for it */
+    bool f32, accumulates;
+    int32_t splits;    /* CTAs that share its k */
+    int32_t idle_rows; /* of it that lie beyond m, where m is known */
+} dg_tile_t;
+
+typedef struct dg_tile_cost_t {
+    int32_t math_m, math_n;
+    float launch_clocks; /* start and end of the kernel: descriptors, first loads, last stores */
+    float block_clocks;  /* of one CTA, from one block of k to the next */
+    float idle_clocks; /* more of that, with all SMs at work, for rows that are not there: TMA reads
+                          * the few that are again and again, from the same lines of L2 */
+    float tile_clocks; /* of one tile beyond its blocks: fill, epilogue, stores */
+    float overlap_loss; /* share of the smaller of computing and moving bytes that does not hide */
+    float memory_share; /* of the copy rate */
+    float list_us;      /* of a launch in front, such as a list of groups */
 } dg_tile_cost_t;
+
+/* What the table says of a tile, or of the nearest one that it has. */
+dg_tile_cost_t dg_find_tile_cost(const dg_tile_t *tile);
 
 typedef struct dg_launch_cost_t {
     int64_t tiles;    /* of one CTA each; with splits: parts of tiles */
@@ -38,11 +61,6 @@ typedef struct dg_launch_cost_t {
 /* Predicted microseconds. */
 float dg_predict_us(
     const dg_machine_t *machine, const dg_tile_cost_t *tile, const dg_launch_cost_t *launch);
-
-/* For tiles that nobody measured: clocks of a block of k with `math_groups` warpgroups, the products
- * promoted or not, `loaded_bytes` brought into the SM for it. */
-float dg_estimate_block_clocks(
-    int32_t block_m, int32_t block_n, int32_t math_groups, bool promotes, int64_t loaded_bytes);
 
 /* CTAs of a persistent kernel that run at once in clusters of 1 or 2; 0: none. */
 int32_t dg_usable_ctas(
@@ -73,7 +91,8 @@ const dg_specialisation_t *dg_cheapest_candidate(int32_t kernel, dg_price_fn *pr
     const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options,
     dg_plan_t *plan);
 
-/* Row tiles of `rows` rows that a usual call has: half of the groups of rows end inside one. */
+/* Row tiles of `rows` rows that a usual call has: groups end anywhere in their last one, so each has half a
+ * tile more than its rows fill. */
 int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows);
 
 /* Blocks of `block_k` along k of a usual tile: each group of tokens ends inside one. */

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * See plan_cache.h. One table for the process, which plans depend on alone: work, machine, options.
- * A slot holds the plan of the last key that was planned for it:
- *
- *     version   odd while a writer is in the slot
- *     words     key, then plan, as atomic words: torn reads are seen by the version, not undefined
- *
- * A reader that meets a writer plans by itself, as does a writer that meets another one.
+ * A slot holds the last key that was planned for it and its plan, behind a sequence lock. A reader
+ * that meets a writer plans by itself, and a writer that meets another one lets it be.
  */
 #include "plan/plan_cache.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/sequence.h"
 
 typedef struct cache_key_t {
     dg_work_t work;
@@ -34,8 +30,8 @@ enum {
 };
 
 typedef struct slot_t {
-    _Atomic uint64_t version; /* 0: empty */
-    _Atomic uint64_t words[KEY_WORDS + PLAN_WORDS];
+    dg_sequence_t version; /* 0: empty */
+    dg_sequence_word_t key[KEY_WORDS], plan[PLAN_WORDS];
 } slot_t;
 
 static slot_t slots[SLOTS];
@@ -49,29 +45,22 @@ static uint32_t hash_words(const uint64_t *words) {
     return (uint32_t)(hash >> 40);
 }
 
-/* True if the slot holds `key`; fills plan: [PLAN_WORDS]. The loads acquire, so that one which meets
- * a writer's word also lets the writer's version be seen. */
-static bool read_slot(slot_t *slot, const uint64_t *key, uint64_t *plan) {
-    const uint64_t version = atomic_load_explicit(&slot->version, memory_order_acquire);
+/* True if the slot holds `key`; fills plan: [PLAN_WORDS]. */
+static bool read_slot(const slot_t *slot, const uint64_t *key, uint64_t *plan) {
+    uint64_t found[KEY_WORDS];
+    const uint64_t version = dg_begin_reading(&slot->version);
     if (version == 0 || version % 2 != 0) return false;
-    for (int i = 0; i < KEY_WORDS; i++)
-        if (atomic_load_explicit(&slot->words[i], memory_order_acquire) != key[i]) return false;
-    for (int i = 0; i < PLAN_WORDS; i++)
-        plan[i] = atomic_load_explicit(&slot->words[KEY_WORDS + i], memory_order_acquire);
-    return atomic_load_explicit(&slot->version, memory_order_relaxed) == version;
+    dg_read_words(slot->key, found, KEY_WORDS);
+    if (memcmp(found, key, sizeof found) != 0) return false;
+    dg_read_words(slot->plan, plan, PLAN_WORDS);
+    return dg_is_unchanged(&slot->version, version);
 }
 
 static void write_slot(slot_t *slot, const uint64_t *key, const uint64_t *plan) {
-    uint64_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
-    if (version % 2 != 0) return;
-    if (!atomic_compare_exchange_strong_explicit(
-            &slot->version, &version, version + 1, memory_order_acquire, memory_order_relaxed))
-        return;
-    for (int i = 0; i < KEY_WORDS; i++)
-        atomic_store_explicit(&slot->words[i], key[i], memory_order_release);
-    for (int i = 0; i < PLAN_WORDS; i++)
-        atomic_store_explicit(&slot->words[KEY_WORDS + i], plan[i], memory_order_release);
-    atomic_store_explicit(&slot->version, version + 2, memory_order_release);
+    if (!dg_begin_writing(&slot->version)) return;
+    dg_write_words(slot->key, key, KEY_WORDS);
+    dg_write_words(slot->plan, plan, PLAN_WORDS);
+    dg_end_writing(&slot->version);
 }
 
 /* DG_PRINT_CONFIGS: one line for each launch of a plan that was just made. */

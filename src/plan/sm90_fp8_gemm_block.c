@@ -48,6 +48,7 @@ const char *dg_sm90_fp8_gemm_block_obstacle(const dg_work_t *work) {
     return obstacle != NULL ? obstacle : find_scale_obstacle(b, 128);
 }
 
+<<<<<<< HEAD
 /* What was measured on an H200; the time of a launch is taken off the tiles. Tiles below 128 x 128 wait
  * for loads. */
 typedef struct measured_t {
@@ -79,22 +80,31 @@ static float more_tile_clocks(const dg_sm90_fp8_gemm_block_fields_t *f, const dg
     const float ways = (float)f->out_f32 + (float)(f->add_c * (1 + f->out_f32));
     if (dg_sm90_fp8_gemm_block_stores_by_tma(work)) return ways * area / 14;
     return ways * area / 14 + area / (work->d_alignment >= 16 ? 32 : 10);
+=======
+/* Clocks that storing a tile takes where rows of d cannot be stored by TMA: estimated, 32 elements a clock
+ * where they are copied in pieces of 16 bytes and 10 in smaller ones. */
+static float copy_clocks(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
+    if (dg_sm90_fp8_gemm_block_stores_by_tma(work)) return 0;
+    return (float)(f->block_m * f->block_n) / (work->d_alignment >= 16 ? 32 : 10);
+>>>>>>> main
 }
 
-static dg_tile_cost_t find_tile_cost(
-    const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
-    dg_tile_cost_t cost = {f->block_m, f->block_n,
-        dg_estimate_block_clocks(f->block_m, f->block_n, f->math_groups, true, loaded),
-        800 + (float)(f->block_m * f->block_n) / 14};
-    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
-        const measured_t *known = &measured[i];
-        if (known->cost.block_m == f->block_m && known->cost.block_n == f->block_n &&
-            known->math_groups == f->math_groups && known->stages == f->stages &&
-            known->unroll_k == f->unroll_k)
-            cost = known->cost;
-    }
-    cost.tile_clocks += more_tile_clocks(f, work);
+static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
+    const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
+    const dg_tile_t tile = {.kernel = ID,
+        .family = work->family,
+        .block_m = f->block_m,
+        .block_n = f->block_n,
+        .variant = f->share,
+        .math_m = f->block_m,
+        .math_n = f->block_n,
+        .stored = (float)(f->block_m * f->block_n),
+        .f32 = f->out_f32,
+        .accumulates = f->add_c,
+        .splits = 1,
+        .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
+    cost.tile_clocks += copy_clocks(f, work);
     return cost;
 }
 
@@ -153,7 +163,7 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
         return INFINITY;
-    const dg_tile_cost_t tile = find_tile_cost(f, work);
+    const dg_tile_cost_t tile = find_cost(f, work);
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_ceil_div(work->k, 128),
         .ctas = cut.ctas,

@@ -95,18 +95,28 @@ static bool fits(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *wor
            f->out_f32 == (work->out_dtype == DG_DTYPE_F32);
 }
 
-/* Estimated, not measured: a factor for each column costs a multiplication for every element and
- * block more than the kernel with one for 128 columns has, and turning operands some more. */
-static dg_tile_cost_t find_tile_cost(
-    const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
-    const int64_t loaded = (int64_t)(f->block_m + f->block_n) * 128;
+/* A factor for each column costs a multiplication for every element and block more than the kernel with
+ * one for 128 columns has, and turning operands some more. Rows of d that are not stored in lines of 16
+ * bytes: estimated. */
+static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
     const float area = (float)(f->block_m * f->block_n);
+    const bool turned = f->a_mn || f->b_mn;
+    const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
     const bool lines = work->n % 4 == 0 && work->d_alignment >= (f->out_f32 ? 16 : 8) &&
                        (!work->accumulates || work->c_alignment >= (f->out_f32 ? 16 : 8));
-    dg_tile_cost_t cost = {f->block_m, f->block_n,
-        dg_estimate_block_clocks(f->block_m, f->block_n, f->math_groups, true, loaded), 800};
-    cost.block_clocks *= f->a_mn || f->b_mn ? 1.25f : 1.15f;
-    cost.tile_clocks += area * (float)(1 + f->out_f32 + work->accumulates) / 14;
+    const dg_tile_t tile = {.kernel = ID,
+        .family = work->family,
+        .block_m = f->block_m,
+        .block_n = f->block_n,
+        .variant = f->share + (turned ? 4 : 0),
+        .math_m = f->block_m,
+        .math_n = f->block_n,
+        .stored = area,
+        .f32 = f->out_f32,
+        .accumulates = work->accumulates,
+        .splits = 1,
+        .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
+    dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     if (!lines) cost.tile_clocks += area / 4;
     return cost;
 }
@@ -121,7 +131,7 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.tiles > MAX_EXTENT)
         return INFINITY;
-    const dg_tile_cost_t tile = find_tile_cost(f, work);
+    const dg_tile_cost_t tile = find_cost(f, work);
     const int32_t helpers = work->family == DG_FAMILY_GEMM ? 0 : 1;
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_usual_k_blocks(work, 128),

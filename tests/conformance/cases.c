@@ -56,6 +56,8 @@ const conform_case_t conform_cases[] = {
         {3, CONFORM_BYTES_2, {50, 6, 7}, {64, 4, 4}, 128, 128}, {0}},
     {"load_multicast", "load_multicast", CONFORM_INDEX, 2, 2048, 0, {0, 5, 0, 512, 0},
         IN_2D(128, 128), {0}},
+    {"load_3d_multicast", "load_3d_multicast", CONFORM_INDEX, 2, 2048, 0, {8, -1, 2, 512, 0},
+        {3, CONFORM_BYTES_2, {50, 6, 12}, {64, 4, 4}, 128, 128}, {0}},
     STORE("plain", 128, 0, 0, 0),
     STORE("swizzle_32", 32, 32, 16, 1),
     STORE("swizzle_64", 64, 64, 8, 2),
@@ -68,6 +70,8 @@ const conform_case_t conform_cases[] = {
     STORE("unaligned", 128, 128, 5, 0),
     {"store_ragged", "store_2d", CONFORM_INDEX, 1, 64 * 48 / 2, 0, {32, 0, 0, 512, 0}, {0},
         {2, CONFORM_BYTES_2, {57, 48, 1}, {64, 16, 1}, 128, 128}},
+    {"store_three_dimensions", "store_3d", CONFORM_INDEX, 1, 32 * 6 * 7, 0, {24, 3, 4, 512, 0}, {0},
+        {3, CONFORM_BYTES_2, {56, 6, 7}, {64, 4, 2}, 128, 128}},
     {"reduce_add_f32", "reduce_add_2d", CONFORM_F32, 1, 32 * 48, 1, {4, 40, 0, 512, 0}, {0},
         {2, CONFORM_BYTES_4, {32, 48, 1}, {32, 16, 1}, 128, 128}},
     {"reduce_add_before_the_start", "reduce_add_2d", CONFORM_F32, 1, 32 * 48, 1,
@@ -76,6 +80,12 @@ const conform_case_t conform_cases[] = {
         {2, CONFORM_BYTES_4, {29, 48, 1}, {32, 16, 1}, 128, 128}},
     {"bulk_round_trip", "bulk_round_trip", CONFORM_F32, 1, 512, 0, {0, 0, 0, 512, 0}, {0}, {0}},
     {"send_to_peer", "send_to_peer", CONFORM_INDEX, 2, 640, 0, {0}, {0}, {0}},
+    {"read_from_peer", "read_from_peer", CONFORM_INDEX, 2, 1024, 0, {0}, {0}, {0}},
+    {"copy_pieces", "copy_pieces", CONFORM_INDEX, 1, 896, 0, {16, 8, 4, 0, 0}, {0}, {0}},
+    {"copy_pieces_in_part", "copy_pieces", CONFORM_INDEX, 1, 896, 0, {10, 3, 1, 0, 0}, {0}, {0}},
+    {"copy_no_pieces", "copy_pieces", CONFORM_INDEX, 1, 896, 0, {0, 0, 0, 0, 0}, {0}, {0}},
+    {"word_widths", "word_widths", CONFORM_INDEX, 1, 128 * 32, 0, {0}, IN_2D(128, 128), {0}},
+    {"hand_over", "hand_over", CONFORM_INDEX, 2, 128 + 640, 0, {0}, {0}, {0}},
     {"edit_map", "edit_map", CONFORM_INDEX, 1, 512, 0, {0, 1, 0, 512, 2048}, IN_2D(128, 128), {0}},
     WARP("ldmatrix_x4", "load_matrix", CONFORM_INDEX, 128, 0),
     WARP("ldmatrix_x4_trans", "load_matrix", CONFORM_INDEX, 128, 1),
@@ -88,8 +98,10 @@ const conform_case_t conform_cases[] = {
     WARP("mma_bf16", "warp_product", CONFORM_BF16, 128, 0),
     WARP("mma_e4m3", "warp_product", CONFORM_E4M3, 128, 1),
     WARP("mma_tf32", "warp_product", CONFORM_F32, 128, 2),
+    WARP("mma_f16", "warp_product", CONFORM_F16, 128, 3),
     WARP("warp_words", "warp_words", CONFORM_INDEX, 256, 0),
     WARP("convert", "convert", CONFORM_ANY_FLOAT, 1024, 0),
+    WARP("pick_bytes", "pick_bytes", CONFORM_ANY_FLOAT, 768, 0),
     WARP("barrier_steps", "barrier_steps", CONFORM_INDEX, 9, 0),
     WARP("barrier_early_bytes", "barrier_early_bytes", CONFORM_INDEX, 6, 0),
     PRODUCT("wgmma_e4m3_k128", "wgmma_e4m3_32", CONFORM_E4M3, 32, K128, K128),
@@ -143,6 +155,7 @@ static uint32_t bits_of(float value) {
 
 static uint32_t draw_word(conform_input_t kind, uint32_t index, uint32_t *state) {
     static const uint8_t e4m3[5] = {0x00, 0x38, 0x40, 0xb8, 0xc0};
+    static const uint16_t f16[5] = {0x0000, 0x3c00, 0x4000, 0xbc00, 0xc000};
     static const float small[5] = {0.f, 1.f, 2.f, -1.f, -2.f};
     uint32_t word = 0;
     switch (kind) {
@@ -152,6 +165,9 @@ static uint32_t draw_word(conform_input_t kind, uint32_t index, uint32_t *state)
         return word;
     case CONFORM_BF16:
         for (int i = 0; i < 2; i++) word = word << 16 | bits_of(small[draw(state) % 5]) >> 16;
+        return word;
+    case CONFORM_F16:
+        for (int i = 0; i < 2; i++) word = word << 16 | f16[draw(state) % 5];
         return word;
     case CONFORM_F32: return bits_of(small[draw(state) % 5]);
     case CONFORM_ANY_FLOAT: break;

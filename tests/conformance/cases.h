@@ -19,6 +19,7 @@ typedef enum conform_input {
     CONFORM_INDEX,    /* 16-bit elements: their own number */
     CONFORM_E4M3,     /* 0, +-1, +-2 in every byte */
     CONFORM_BF16,     /* the same in every 16 bits */
+    CONFORM_F16,      /* likewise */
     CONFORM_F32,      /* the same in every 32 bits */
     CONFORM_ANY_FLOAT /* f32 of all magnitudes, ties and specials */
 } conform_input_t;

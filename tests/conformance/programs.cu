@@ -7,6 +7,7 @@
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/convert.cuh"
+#include "device/copy_async.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
@@ -79,6 +80,30 @@ KERNEL(128) load_multicast(KERNEL_PARAMETER conform_args_t args) {
     cluster_sync();
 }
 
+/* The same with a map of three dimensions: 4 planes from z = p[2] + 4 * rank. */
+KERNEL(128) load_3d_multicast(KERNEL_PARAMETER conform_args_t args) {
+    const uint32_t words = (uint32_t)args.p[3], rank = cluster_rank();
+    init_barrier();
+    cluster_sync();
+    if (thread_index() == 0) {
+        mbarrier_arrive_expect(BARRIER, words * 8);
+        tma_load_3d_multicast(DATA + rank * words * 4, &args.in, BARRIER, args.p[0], args.p[1],
+            args.p[2] + (int)rank * 4, 3);
+    }
+    mbarrier_wait_cluster(BARRIER, 0);
+    dump_shared(args.output + rank * words * 2, words * 2);
+    cluster_sync();
+}
+
+KERNEL(128) store_3d(KERNEL_PARAMETER conform_args_t args) {
+    fill_shared(&args, (uint32_t)args.p[3]);
+    if (thread_index() == 0) {
+        tma_store_3d(&args.out, DATA, args.p[0], args.p[1], args.p[2]);
+        bulk_commit();
+        bulk_wait<0>();
+    }
+}
+
 KERNEL(128) store_2d(KERNEL_PARAMETER conform_args_t args) {
     fill_shared(&args, (uint32_t)args.p[3]);
     if (thread_index() == 0) {
@@ -137,6 +162,105 @@ KERNEL(128) send_to_peer(KERNEL_PARAMETER conform_args_t args) {
         st_global_u32(args.output + 512 + thread_index(),
             ld_peer_u32(peer_address(DATA + thread_index() * 4, 0)));
     }
+    cluster_sync();
+}
+
+/* Each CTA of a pair reads what the other wrote, told by an arrival at its barrier. */
+KERNEL(128) read_from_peer(KERNEL_PARAMETER conform_args_t args) {
+    const uint32_t rank = cluster_rank(), other = rank ^ 1;
+    uint32_t v[4];
+    if (thread_index() == 0) {
+        mbarrier_init(BARRIER, 128);
+        fence_mbarrier_init();
+    }
+    cluster_arrive();
+    cluster_wait();
+    for (uint32_t i = 0; i < 4; i++)
+        st_shared_u32(DATA + thread_index() * 16 + i * 4,
+            ld_global_u32(args.input + rank * 512 + thread_index() * 4 + i));
+    mbarrier_arrive_peer_release(BARRIER, other);
+    mbarrier_wait_cluster(BARRIER, 0);
+    ld_peer_x4(v, peer_address(DATA + (127 - thread_index()) * 16, other));
+    st_global_x4(args.output + rank * 512 + thread_index() * 4, v);
+    cluster_sync();
+}
+
+/* Copies of 16, 8 and 4 bytes by each thread, the first p[0], p[1], p[2] of them valid. */
+KERNEL(128) copy_pieces(KERNEL_PARAMETER conform_args_t args) {
+    const uint32_t i = thread_index();
+    init_barrier();
+    copy_async<16>(DATA + i * 16, args.input + i * 4, (uint32_t)args.p[0]);
+    copy_async_commit();
+    copy_async<8>(DATA + 2048 + i * 8, args.input + 512 + i * 2, (uint32_t)args.p[1]);
+    copy_async_commit();
+    copy_async_wait<0>();
+    copy_async<4>(DATA + 3072 + i * 4, args.input + 768 + i, (uint32_t)args.p[2]);
+    copy_async_commit();
+    if (i == 0) copy_async_arrive(BARRIER);
+    copy_async_wait<0>();
+    mbarrier_wait(BARRIER, 0);
+    cta_sync();
+    dump_shared(args.output, 896);
+}
+
+/* Every width of a load and a store in global and in shared memory. */
+KERNEL(128) word_widths(KERNEL_PARAMETER conform_args_t args) {
+    const uint32_t i = thread_index(), s = DATA + i * 16;
+    const uint32_t *in = args.input + i * 4;
+    uint32_t *out = args.output + i * 32, v[4];
+    float f[2];
+    ld_global_x4(v, in);
+    st_shared_x4(s, v);
+    ld_shared_f32x2(f, s + 8);
+    st_global_x4(out, v);
+    ld_global_x2(v, in + 2);
+    st_global_x2(out + 4, v);
+    st_global_u64(out + 6, ld_global_u64(in));
+    st_global_u32(out + 8, ld_global_u8((const uint8_t *)in + 5));
+    st_global_u16(out + 9, ld_global_u16((const uint16_t *)in + 3));
+    st_global_u16((uint16_t *)(out + 9) + 1, ld_global_u16(in));
+    st_global_f32((float *)out + 10, ld_global_f32((const float *)in + 1));
+    st_global_f32((float *)out + 11, ld_constant_f32((const float *)in + 2));
+    st_global_f32((float *)out + 12, f[0]);
+    st_global_f32((float *)out + 13, f[1]);
+    ld_shared_x4(v, s);
+    st_global_x4(out + 16, v);
+    st_shared_x2(s, v[3], v[2]);
+    st_shared_f32(s + 8, f32_from_bits(v[1]));
+    st_shared_u32(s + 12, v[0]);
+    st_global_f32((float *)out + 14, ld_shared_f32(s + 12));
+    st_global_u32(out + 15, ld_shared_u32(s));
+    ld_shared_x4(v, s);
+    st_global_x4(out + 20, v);
+    prefetch_global(in);
+    tensormap_prefetch(&args.in);
+}
+
+/* Words of warps 0 and 1 pass to warps 2 and 3 by a named barrier, those of CTA 0 to CTA 1 by a flag;
+ * and every thread of both takes a ticket. */
+KERNEL(128) hand_over(KERNEL_PARAMETER conform_args_t args) {
+    const uint32_t rank = cluster_rank(), i = thread_index();
+    uint32_t *flag = args.output, *counter = args.output + 1, *words = args.output + 128;
+    uint32_t ticket;
+    if (i < 64) {
+        st_shared_u32(DATA + i * 4, ld_global_u32(args.input + i));
+        bar_arrive(1, 128);
+    } else {
+        bar_sync(1, 128);
+        st_global_u32(words + rank * 64 + i - 64, ld_shared_u32(DATA + (127 - i) * 4));
+    }
+    if (rank == 0) {
+        st_global_u32(words + 128 + i, i * 7);
+        cta_sync();
+        if (i == 0) st_flag(flag, 5, ORDER_RELEASE, SCOPE_GPU);
+        ticket = atomic_add_u32(counter, 1, ORDER_RELAXED, SCOPE_GPU);
+    } else {
+        while (ld_flag(flag, ORDER_ACQUIRE, SCOPE_GPU) != 5) {}
+        st_global_u32(words + 256 + i, ld_global_u32(words + 128 + 127 - i));
+        ticket = atomic_add_u32(counter, 1, ORDER_ACQ_REL, SCOPE_GPU);
+    }
+    ticket -= 0xccccccccu;
+    st_global_u32(words + 384 + ticket, ticket);
     cluster_sync();
 }
 
@@ -208,6 +332,7 @@ KERNEL(128) warp_product(KERNEL_PARAMETER conform_args_t args) {
     if (args.p[0] == 0) mma_bf16_m16n8k16(d, a, b);
     if (args.p[0] == 1) mma_e4m3_m16n8k32(d, a, b);
     if (args.p[0] == 2) mma_tf32_m16n8k8(d, a, b);
+    if (args.p[0] == 3) mma_f16_m16n8k16(d, a, b);
     for (uint32_t i = 0; i < 4; i++)
         st_global_u32(args.output + lane_index() * 4 + i, bits_from_f32(d[i]));
 }
@@ -233,6 +358,18 @@ KERNEL(128) convert(KERNEL_PARAMETER conform_args_t args) {
         const float y = f32_from_bits(ld_global_u32(args.input + 2 * i + 1));
         st_global_u32(args.output + 2 * i, pack_bf16(x, y));
         st_global_u32(args.output + 2 * i + 1, pack_e4m3(x, y));
+    }
+}
+
+/* All codes of e4m3 in both halves; bytes picked out of eight. */
+KERNEL(128) pick_bytes(KERNEL_PARAMETER conform_args_t args) {
+    for (uint32_t i = thread_index(); i < 256; i += 128) {
+        const uint32_t selector = i * 0x2357u & 0x7777u;
+        const uint32_t low = ld_global_u32(args.input + 2 * i);
+        const uint32_t high = ld_global_u32(args.input + 2 * i + 1);
+        st_global_u32(args.output + 3 * i, f16x2_from_e4m3x2((255 - i) << 8 | i));
+        st_global_u32(args.output + 3 * i + 1, permute_bytes(low, high, selector));
+        st_global_u32(args.output + 3 * i + 2, choose_bytes(high, low, selector));
     }
 }
 

@@ -24,6 +24,7 @@
     CALL(cuDeviceGetAttribute)                                                                     \
     CALL(cuDeviceTotalMem)                                                                         \
     CALL(cuDevicePrimaryCtxRetain)                                                                 \
+    CALL(cuCtxGetCurrent)                                                                          \
     CALL(cuCtxGetDevice)                                                                           \
     CALL(cuCtxPushCurrent)                                                                         \
     CALL(cuCtxPopCurrent)                                                                          \

@@ -46,6 +46,20 @@ static void devices_are_counted_and_described(void **state) {
     assert_int_equal(dg_device_get_info(gpu, &info), DG_STATUS_BAD_STRUCT_SIZE);
 }
 
+static void sms_of_the_first_gpu(void **state) {
+    (void)state;
+    int32_t sms = 0;
+    assert_int_equal(dg_get_num_sms(NULL, &sms), DG_STATUS_OK);
+    assert_int_equal(sms, 132);
+    assert_int_equal(dg_set_num_sms(NULL, 7), DG_STATUS_OK);
+    assert_int_equal(dg_get_num_sms(NULL, &sms), DG_STATUS_OK);
+    assert_int_equal(sms, 7);
+    assert_int_equal(dg_set_num_sms(NULL, 0), DG_STATUS_OK);
+    assert_int_equal(dg_get_num_sms(NULL, &sms), DG_STATUS_OK);
+    assert_int_equal(sms, 132);
+    assert_int_equal(fake->retained[0], 0); /* asking makes no context */
+}
+
 static void bytes_travel_from_anywhere_to_anywhere(void **state) {
     (void)state;
     const dg_device_t devices[] = {cpu, gpu, other};
@@ -177,6 +191,7 @@ int main(void) {
     fake = controls.driver;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(devices_are_counted_and_described, set_up),
+        cmocka_unit_test_setup(sms_of_the_first_gpu, set_up),
         cmocka_unit_test_setup(bytes_travel_from_anywhere_to_anywhere, set_up),
         cmocka_unit_test_setup(a_copy_waits_for_its_device, set_up),
         cmocka_unit_test_setup(nothing_is_a_valid_amount, set_up),

@@ -2,8 +2,8 @@
  *
  * Whole calls of each GEMM family on a device of the fake driver, with the kernels that are built
  * into the library: once everything is warm they ask for no memory, take no lock, read no
- * environment and format no text, in whatever context of the caller. Skipped in a build without
- * kernels.
+ * environment and format no text, in whatever context of the caller; and a prepared call finds
+ * everything warm. Skipped in a build without kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,19 +102,28 @@ static dg_launch_t make_launch(size_t workspace) {
     return launch;
 }
 
-/* Skips the test if the build has no kernels. */
+/* Preparing loads and launches nothing, and after it the call itself loads nothing. Skips the test if
+ * the build has no kernels. */
 static void check(dg_status_t (*call)(const void *, const dg_launch_t *), const void *args,
     const dg_launch_t *launch) {
     atomic_int *launches = &controls.driver->calls[FAKE_cuLaunchKernelEx];
-    const dg_status_t status = call(args, launch);
+    atomic_int *loads = &controls.driver->calls[FAKE_cuLibraryLoadData];
+    dg_launch_t prepared = DG_LAUNCH_INIT;
+    prepared.prepare = 1;
+    const int launched = atomic_load(launches);
+    const dg_status_t status = call(args, &prepared);
     if (status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_COMPILER) {
         print_message("skipped: %s\n", dg_last_error());
         skip();
     }
     if (status != DG_STATUS_OK) print_error("%s\n", dg_last_error());
     assert_int_equal(status, DG_STATUS_OK);
-    const int per_call = atomic_load(launches);
-    assert_true(per_call > 0);
+    assert_int_equal(atomic_load(launches), launched);
+    const int loaded = atomic_load(loads);
+    assert_true(loaded > 0);
+    assert_int_equal(call(args, launch), DG_STATUS_OK);
+    assert_int_equal(atomic_load(loads), loaded);
+    assert_true(atomic_load(launches) > launched);
     for (int32_t context = -1; context <= 1; context++) { /* none, this device's, another's */
         controls.set_context(context);
         counters = (counters_t){0};
@@ -171,6 +180,58 @@ static void tokens_in_groups(void **state) {
     assert_int_equal(dg_device_free(gpu, launch.workspace), DG_STATUS_OK);
 }
 
+/* An allocator that tells what it was asked. */
+typedef struct asked_t {
+    size_t bytes;
+    int times;
+    void *memory;
+} asked_t;
+
+static void *give(void *user, size_t bytes) {
+    asked_t *asked = user;
+    asked->bytes = bytes;
+    asked->times++;
+    return asked->memory;
+}
+
+static dg_status_t multiply_with(asked_t *asked, size_t handed) {
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.workspace = handed > 0 ? asked->memory : NULL;
+    launch.workspace_size = handed;
+    launch.allocate = give;
+    launch.allocate_user = asked;
+    asked->times = 0;
+    return dg_k_grouped_gemm(NULL, &tokens, &launch);
+}
+
+static void workspace_of_an_allocator(void **state) {
+    (void)state;
+    size_t bytes = 0;
+    assert_int_equal(dg_k_grouped_gemm_workspace(NULL, &tokens, &bytes), DG_STATUS_OK);
+    assert_true(bytes > 0);
+    dg_launch_t launch = make_launch(bytes);
+    asked_t asked = {.memory = launch.workspace};
+    const dg_status_t status = multiply_with(&asked, 0);
+    if (status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_COMPILER) skip();
+    assert_int_equal(status, DG_STATUS_OK);
+    assert_int_equal(asked.times, 1);
+    assert_int_equal(asked.bytes, bytes);
+    assert_int_equal(multiply_with(&asked, bytes), DG_STATUS_OK);
+    assert_int_equal(asked.times, 0); /* it was handed enough */
+    assert_int_equal(multiply_with(&asked, bytes - 1), DG_STATUS_OK);
+    assert_int_equal(asked.times, 1);
+
+    atomic_int *launches = &controls.driver->calls[FAKE_cuLaunchKernelEx];
+    const int before = atomic_load(launches);
+    asked.memory = NULL;
+    assert_int_equal(multiply_with(&asked, 0), DG_STATUS_OUT_OF_MEMORY);
+    assert_string_equal(dg_last_error_argument(), "launch.allocate");
+    asked.memory = (char *)launch.workspace + 8;
+    assert_int_equal(multiply_with(&asked, 0), DG_STATUS_MISALIGNED);
+    assert_int_equal(atomic_load(launches), before);
+    assert_int_equal(dg_device_free(gpu, launch.workspace), DG_STATUS_OK);
+}
+
 int main(void) {
     controls = open_fake_driver();
     const struct CMUnitTest tests[] = {
@@ -179,6 +240,7 @@ int main(void) {
         cmocka_unit_test(bf16_dense),
         cmocka_unit_test(rows_in_groups),
         cmocka_unit_test(tokens_in_groups),
+        cmocka_unit_test(workspace_of_an_allocator),
     };
     return cmocka_run_group_tests_name("warm_call", tests, set_up, tear_down);
 }

@@ -41,7 +41,7 @@ TEST(bug_named_barrier_wrong_id) {
     expect_bug("DEADLOCK", shape(1, 64, 256), [] { bar_sync(1 + warp_index(), 64); });
 }
 TEST(bug_half_a_warp_at_a_barrier) {
-    expect_bug("NAMEDBAR", shape(1, 64, 0), [] {
+    expect_bug("NAMEDBAR|DIVERGED", shape(1, 64, 0), [] {
         if (warp_index() == 0 || lane_index() < 16) bar_sync(1, 32);
         if (warp_index() == 1 && lane_index() >= 16) return;
         if (warp_index() == 0) bar_sync(1, 32);
@@ -77,5 +77,18 @@ TEST(bug_cta_barrier_in_a_branch) {
             cta_sync();
         else
             bar_sync(1, 64);
+    });
+}
+TEST(bug_cta_barrier_in_both_branches_of_a_warp) {
+    expect_bug("DIVERGED", shape(1, 64, 0), [] {
+        if (lane_index() == 0)
+            cta_sync();
+        else
+            cta_sync();
+    });
+}
+TEST(bug_one_lane_arrives_at_the_cluster_barrier) {
+    expect_bug("DIVERGED", shape(2, 32, 0, 2), [] {
+        if (lane_index() == 0) cluster_arrive();
     });
 }

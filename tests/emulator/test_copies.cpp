@@ -4,9 +4,11 @@
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/fence.cuh"
+#include "device/global.cuh"
 #include "device/mbarrier.cuh"
 #include "device/shared.cuh"
 #include "device/swizzle.cuh"
+#include "device/tensormap.cuh"
 #include "device/tma.cuh"
 #include "one_kernel.h"
 #include "tensor_map.h"
@@ -135,6 +137,57 @@ TEST(each_half_reaches_both) {
     expect_bug("DEADLOCK", shape(2, 32, 4096, 2), [&] { multicast(map, 1, true); });
     expect_bug("BOUNDS", shape(2, 32, 4096, 2), [&] { multicast(map, 7, true); });
     expect_bug("RACE|MBAR", shape(2, 32, 4096, 2), [&] { multicast(map, 3, false); });
+}
+
+// Both halves of a box of three dimensions reach both CTAs: planes 0, 1 from rank 0, 2, 3 from rank 1.
+static void multicast_planes(const dg_tensor_map_t &map, uint16_t ranks) {
+    init();
+    cluster_sync();
+    if (thread_index() == 0) {
+        mbarrier_arrive_expect(barrier(), 2048);
+        tma_load_3d_multicast(tile() + cluster_rank() * 1024, &map, barrier(), 0, 0,
+            static_cast<int>(cluster_rank()) * 2, ranks);
+    }
+    mbarrier_wait_cluster(barrier(), 0);
+    for (uint32_t plane = 0; plane < 4; plane++)
+        for (uint32_t row = 0; row < 4; row++)
+            REQUIRE(
+                ld_shared_u32(tile() + swizzle_128(plane * 512 + row * 128 + lane_index() * 4)) ==
+                plane * 128 + row * 32 + lane_index());
+    cluster_sync();
+}
+TEST(planes_reach_both) {
+    Buffer<uint32_t> words(4 * 4 * 32, true);
+    number(words);
+    const uint64_t extents[3] = {32, 4, 4}, strides[2] = {128, 512};
+    const uint32_t box[3] = {32, 4, 2};
+    const dg_tensor_map_t map = emu::encode_tensor_map(
+        emu::ElementType::F32, 3, words.data, extents, strides, box, emu::Swizzle::B128);
+    expect_right(shape(2, 32, 4096, 2), [&] { multicast_planes(map, 3); });
+    expect_bug("DEADLOCK", shape(2, 32, 4096, 2), [&] { multicast_planes(map, 2); });
+}
+
+// What ordinary stores wrote to global memory, loaded by TMA.
+static void store_then_load(
+    uint32_t *words, const dg_tensor_map_t &map, bool fence, bool barrier_) {
+    init();
+    for (uint32_t i = thread_index(); i < 20 * 64; i += 64) st_global_u32(words + i, i);
+    if (fence) fence_proxy_async_global();
+    if (barrier_) cta_sync();
+    if (thread_index() == 0) {
+        tensormap_prefetch(&map);
+        mbarrier_arrive_expect(barrier(), 1024);
+        tma_load_2d(tile(), &map, barrier(), 0, 0);
+    }
+    mbarrier_wait(barrier(), 0);
+    if (fence && barrier_) REQUIRE(ld_shared_u32(tile() + swizzle_128(132)) == 65);
+}
+TEST(stores_are_loaded_through_a_fence) {
+    Buffer<uint32_t> words(20 * 64);
+    const dg_tensor_map_t map = words_map(words.data);
+    expect_right(shape(1, 64, 4096), [&] { store_then_load(words.data, map, true, true); });
+    expect_bug("PROXY", shape(1, 64, 4096), [&] { store_then_load(words.data, map, false, true); });
+    expect_bug("RACE", shape(1, 64, 4096), [&] { store_then_load(words.data, map, true, false); });
 }
 
 // ---- stores

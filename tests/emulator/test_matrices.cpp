@@ -83,6 +83,32 @@ TEST(bug_ldmatrix_row_misaligned) {
         ldmatrix_x4(v, row() + 8);
     });
 }
+// ldmatrix, stmatrix and mma.sync are .aligned.
+TEST(bug_ldmatrix_in_both_branches) {
+    expect_bug("DIVERGED", shape(1, 32, 512), [] {
+        uint32_t v[4];
+        for (uint32_t i = 0; i < 4; i++) st_shared_u32(row() + i * 4, i);
+        warp_sync();
+        if (lane_index() < 16)
+            ldmatrix_x4(v, row());
+        else
+            ldmatrix_x4(v, row());
+    });
+}
+TEST(bug_stmatrix_by_the_lanes_that_name_rows) {
+    expect_bug("DIVERGED|DEADLOCK", shape(1, 32, 512), [] {
+        const uint32_t v[2] = {1, 2};
+        if (lane_index() < 16) stmatrix_x2(row(), v);
+        warp_sync();
+    });
+}
+TEST(bug_warp_product_in_a_branch) {
+    expect_bug("DIVERGED|DEADLOCK", shape(1, 32, 0), [] {
+        const uint32_t a[4] = {0, 0, 0, 0}, b[2] = {0, 0};
+        float d[4] = {0, 0, 0, 0};
+        if (lane_index() != 31) mma_bf16_m16n8k16(d, a, b);
+    });
+}
 
 // Lane l, g = l/4, t = l%4: a holds rows g, g+8; b column g; both k from t on.
 TEST(products_of_one_warp) {

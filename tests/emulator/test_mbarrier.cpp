@@ -94,6 +94,30 @@ TEST(arrivals_cross_the_cluster) {
     });
 }
 
+// Each CTA reads 16 bytes that a thread of the other wrote to its own memory.
+static void read_from_peer(bool wait, bool stay) {
+    const uint32_t peer = cluster_rank() ^ 1;
+    init(0, 32);
+    cluster_sync();
+    const uint32_t mine[4] = {cluster_rank(), lane_index(), 7, 8};
+    uint32_t theirs[4];
+    st_shared_x4(data() + lane_index() * 16, mine);
+    mbarrier_arrive_peer_release(barrier(), peer);
+    if (wait) mbarrier_wait_cluster(barrier(), 0);
+    ld_peer_x4(theirs, peer_address(data() + lane_index() * 16, peer));
+    if (wait) REQUIRE(theirs[0] == peer && theirs[1] == lane_index() && theirs[3] == 8);
+    if (stay) cluster_sync();
+}
+TEST(peers_read_what_was_released) {
+    expect_right(shape(2, 32, 1024, 2), [] { read_from_peer(true, true); });
+}
+TEST(bug_peer_read_before_its_arrival) {
+    expect_bug("RACE|UNINITIALISED", shape(2, 32, 1024, 2), [] { read_from_peer(false, true); });
+}
+TEST(bug_peer_ends_before_it_was_read) {
+    expect_bug("EXIT|EXITED", shape(2, 32, 1024, 2), [] { read_from_peer(true, false); });
+}
+
 TEST(bug_arrival_at_a_peer_before_it_is_ready) {
     expect_bug("RACE|MBAR", shape(2, 32, 256, 2), [] {
         init(0, 64);

@@ -34,8 +34,49 @@ TEST(bug_diverged_collectives) {
     });
 }
 TEST(bug_collective_in_a_branch) {
-    expect_bug("DEADLOCK", shape(1, 32, 0), [] {
+    expect_bug("DIVERGED|DEADLOCK", shape(1, 32, 0), [] {
         if (lane_index() < 16) shuffle_xor_u32(1, 1);
+    });
+}
+// The same collective in two places of the kernel: on a GPU, lanes wait for lanes that are elsewhere.
+TEST(bug_shuffle_in_both_branches) {
+    expect_bug("DIVERGED", shape(1, 32, 0), [] {
+        if (lane_index() < 16)
+            shuffle_u32(1, 0);
+        else
+            shuffle_u32(2, 16);
+    });
+}
+TEST(bug_shuffle_once_too_often) {
+    expect_bug("DIVERGED|DEADLOCK", shape(1, 32, 0), [] {
+        for (uint32_t i = 0; i < 4 + (lane_index() == 9); i++) shuffle_xor_f32(1.f, 1);
+    });
+}
+TEST(bug_vote_by_some_lanes) {
+    expect_bug("DIVERGED|DEADLOCK", shape(1, 64, 0), [] {
+        if (lane_index() != 3) warp_ballot(true);
+        warp_sync();
+    });
+}
+TEST(bug_election_inside_a_branch) {
+    expect_bug("DIVERGED", shape(1, 32, 0), [] {
+        if (lane_index() == 0 && elect_one()) trap();
+    });
+}
+TEST(bug_warp_index_inside_a_branch) {
+    expect_bug("DIVERGED", shape(1, 64, 64), [] {
+        if (lane_index() == 0) st_shared_u32(shared_base() + warp_index() * 4, 1);
+    });
+}
+TEST(bug_lanes_left_before_a_collective) {
+    expect_bug("DIVERGED", shape(1, 32, 0), [] {
+        if (lane_index() >= 30) return;
+        elect_one();
+    });
+}
+TEST(bug_trap) {
+    expect_bug("TRAP", shape(1, 32, 0), [] {
+        if (elect_one()) trap();
     });
 }
 static void lane_to_lane(bool synchronise) {
@@ -69,4 +110,9 @@ TEST(bug_register_count_not_a_multiple_of_eight) {
 }
 TEST(bug_dec_that_takes) {
     expect_bug("SETMAXNREG", shape(1, 256, 0), trade_registers<72, 64>);
+}
+TEST(bug_half_a_warp_gives_registers) {
+    expect_bug("DIVERGED", shape(1, 128, 0), [] {
+        if (lane_index() < 16) setmaxnreg_dec<32>();
+    });
 }

@@ -102,6 +102,41 @@ TEST(bug_warps_give_different_descriptors) {
     try_bug("WGMMA", [](Protocol &p) { p.differ = true; });
 }
 
+// Every instruction of wgmma is .aligned.
+TEST(bug_products_in_both_branches) {
+    expect_bug("DIVERGED", one_group(), [] {
+        float d[16] = {};
+        fill(true, true);
+        const uint64_t a = make_descriptor_k128(a_tile()), b = make_descriptor_k128(b_tile());
+        wgmma_fence();
+        if (lane_index() % 2)
+            wgmma_e4m3_n32(d, a, b, 0);
+        else
+            wgmma_e4m3_n32(d, a, b, 0);
+        wgmma_commit();
+        wgmma_wait<0>();
+    });
+}
+TEST(bug_product_by_some_lanes) {
+    expect_bug("DIVERGED|DEADLOCK", one_group(), [] {
+        float d[16] = {};
+        fill(true, true);
+        const uint64_t a = make_descriptor_k128(a_tile()), b = make_descriptor_k128(b_tile());
+        wgmma_fence();
+        if (lane_index() != 5) wgmma_e4m3_n32(d, a, b, 0);
+        wgmma_commit();
+        wgmma_wait<0>();
+    });
+}
+TEST(bug_commit_by_one_lane) {
+    expect_bug("DIVERGED", one_group(), [] {
+        fill(true, true);
+        wgmma_fence();
+        if (lane_index() == 0) wgmma_commit();
+        wgmma_wait<0>();
+    });
+}
+
 // Two batches in flight; the first is waited for before the second.
 TEST(batches_complete_in_order) {
     expect_right(one_group(), [] {

@@ -15,7 +15,7 @@ static_assert(sizeof(dg_gemm_args_t) == 552, "gemm");
 static_assert(sizeof(dg_m_grouped_gemm_args_t) == 768, "m_grouped");
 static_assert(sizeof(dg_k_grouped_gemm_args_t) == 896, "k_grouped");
 static_assert(sizeof(dg_quantize_args_t) == 616, "quantize");
-static_assert(sizeof(dg_context_options_t) == 80, "options");
+static_assert(sizeof(dg_context_options_t) == 88, "options");
 #endif
 
 // 0, or the number of the first step that went wrong.

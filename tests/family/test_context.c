@@ -39,7 +39,7 @@ static void test_defaults(void **state) {
     assert_in_range(options.num_threads, 1, 1024);
     assert_true(dg_cpu_isa_supported(options.cpu_isa));
     assert_int_not_equal(options.cpu_isa, DG_CPU_ISA_AUTO);
-    assert_in_range(options.num_sms, 1, 65535);
+    assert_int_equal(options.num_sms, 0); /* all of them */
     assert_in_range(options.tc_util, 1, 100);
     assert_int_not_equal(options.pdl, DG_DEFAULT);
     assert_int_not_equal(options.batch_invariant, DG_DEFAULT);
@@ -49,6 +49,7 @@ static void test_defaults(void **state) {
     assert_int_equal(options.group_values, DG_GROUP_VALUES_REFUSE);
     assert_int_equal(options.log_level, DG_LOG_INFO);
     assert_null(options.log);
+    assert_null(options.only);
 }
 
 static void test_options_are_kept(void **state) {
@@ -67,6 +68,7 @@ static void test_options_are_kept(void **state) {
     options.block_n_multiple = 32;
     options.group_values = DG_GROUP_VALUES_CLAMP;
     options.log_level = DG_LOG_DEBUG;
+    options.only = "any_gemm BLOCK_M=64 BLOCK_N=64 WIDE=0";
     expect_ok(dg_context_create(&ctx, &options));
     const dg_context_options_t got = options_of(ctx);
     assert_int_equal(got.num_threads, 3);
@@ -90,6 +92,14 @@ static void test_options_are_kept(void **state) {
     expect_status(dg_context_set_options(ctx, &change), DG_STATUS_BAD_VALUE);
     assert_string_equal(dg_last_error_argument(), "options.mk_alignment");
     assert_int_equal(options_of(ctx).tc_util, 66);
+    assert_ptr_equal(options_of(ctx).only, options.only);
+    change = (dg_context_options_t)DG_CONTEXT_OPTIONS_INIT;
+    change.only = "any_gemm BLOCK_M=64 BLOCK_N=64";
+    expect_status(dg_context_set_options(ctx, &change), DG_STATUS_BAD_VALUE);
+    assert_ptr_equal(options_of(ctx).only, options.only);
+    change.only = "";
+    expect_ok(dg_context_set_options(ctx, &change));
+    assert_string_equal(options_of(ctx).only, "");
     expect_ok(dg_context_destroy(ctx));
 }
 

@@ -18,6 +18,7 @@ struct dg_cuda_device_t {
 
 static atomic_int loads, refused;
 static dg_status_t refusal;
+static void *captured;
 
 dg_cuda_device_t *fake_device(int32_t ordinal, int32_t architecture) {
     dg_cuda_device_t *device = calloc(1, sizeof *device);
@@ -29,6 +30,15 @@ dg_cuda_device_t *fake_device(int32_t ordinal, int32_t architecture) {
 
 int fake_loads(void) {
     return atomic_load(&loads);
+}
+
+void fake_capture(void *stream) {
+    captured = stream;
+}
+
+bool dg_cuda_capturing(dg_cuda_device_t *device, void *stream) {
+    (void)device;
+    return captured != NULL && stream == captured;
 }
 
 void fake_refuse_loads(int count, dg_status_t status) {
@@ -55,6 +65,7 @@ dg_status_t dg_cuda_load(dg_cuda_device_t *device, const void *cubin, size_t byt
     snprintf(loaded->symbol, sizeof loaded->symbol, "%s", symbol);
     memcpy(loaded->start, cubin, bytes < sizeof loaded->start ? bytes : sizeof loaded->start - 1);
     loaded->bytes = bytes;
+    loaded->names_symbol = memmem(cubin, bytes, symbol, strlen(symbol)) != NULL;
     loaded->shared_bytes = shared_bytes;
     atomic_fetch_add(&loads, 1);
     *function = loaded;

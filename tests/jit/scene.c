@@ -106,7 +106,7 @@ int compilations(void) {
 dg_status_t ask_for(int32_t number) {
     const dg_specialisation_t specialisation = some_specialisation(number);
     dg_cuda_function_t *function = NULL;
-    return dg_jit_function(fake_device(0, 90), &specialisation, 0, true, &function);
+    return dg_jit_function(fake_device(0, 90), &specialisation, 0, NULL, &function);
 }
 
 dg_specialisation_t some_specialisation(int32_t number) {

@@ -40,9 +40,9 @@ static void compile_real_kernel(void) {
     const dg_specialisation_t good = good_kernel(), bad = bad_kernel();
     dg_cuda_device_t *device = fake_device(0, 90);
     dg_cuda_function_t *function = NULL;
-    CHECK(dg_jit_function(device, &good, 0, true, &function) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &good, 0, NULL, &function) == DG_STATUS_OK);
     CHECK(memcmp(function->start, "\177ELF\2\1", 6) == 0 && function->bytes > 10000);
-    CHECK(dg_jit_function(device, &bad, 0, true, &function) == DG_STATUS_COMPILER);
+    CHECK(dg_jit_function(device, &bad, 0, NULL, &function) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "BLOCK_N=100") != NULL);
     CHECK(strstr(dg_last_error(), "fp8_gemm_block.cu") != NULL); /* the compiler's own words */
 }

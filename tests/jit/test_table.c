@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "fake_device.h"
 #include "jit/jit.h"
 #include "scene.h"
@@ -32,9 +33,9 @@ static void compile_once_and_load_once(void) {
     dg_cuda_device_t *device = fake_device(0, 90);
     const dg_specialisation_t one = some_specialisation(1), two = some_specialisation(2);
     dg_cuda_function_t *first = NULL, *again = NULL, *other = NULL;
-    CHECK(dg_jit_function(device, &one, 1000, true, &first) == DG_STATUS_OK);
-    CHECK(dg_jit_function(device, &one, 1000, true, &again) == DG_STATUS_OK);
-    CHECK(dg_jit_function(device, &two, 2000, true, &other) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &one, 1000, NULL, &first) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &one, 1000, NULL, &again) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &two, 2000, NULL, &other) == DG_STATUS_OK);
     CHECK(first == again && first != other && fake_loads() == 2);
     CHECK(strcmp(first->symbol, "dg_sm90_fp8_gemm_block") == 0);
     CHECK(first->shared_bytes == 1000 && other->shared_bytes == 2000);
@@ -52,9 +53,9 @@ static void ask_for_more_shared_memory(void) {
     dg_cuda_device_t *device = fake_device(0, 90);
     const dg_specialisation_t one = some_specialisation(1);
     dg_cuda_function_t *small = NULL, *large = NULL, *again = NULL;
-    CHECK(dg_jit_function(device, &one, 1000, true, &small) == DG_STATUS_OK);
-    CHECK(dg_jit_function(device, &one, 5000, true, &large) == DG_STATUS_OK);
-    CHECK(dg_jit_function(device, &one, 1000, true, &again) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &one, 1000, NULL, &small) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &one, 5000, NULL, &large) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &one, 1000, NULL, &again) == DG_STATUS_OK);
     CHECK(large->shared_bytes == 5000 && again->shared_bytes >= 1000);
     CHECK(fake_loads() == 2);
 }
@@ -68,12 +69,12 @@ static void ask_on_two_devices(void) {
     dg_cuda_device_t *zero = fake_device(0, 90), *one = fake_device(1, 90);
     const dg_specialisation_t spec = some_specialisation(1);
     dg_cuda_function_t *f = NULL, *g = NULL;
-    CHECK(dg_jit_function(zero, &spec, 0, true, &f) == DG_STATUS_OK);
-    CHECK(dg_jit_function(one, &spec, 0, true, &g) == DG_STATUS_OK);
+    CHECK(dg_jit_function(zero, &spec, 0, NULL, &f) == DG_STATUS_OK);
+    CHECK(dg_jit_function(one, &spec, 0, NULL, &g) == DG_STATUS_OK);
     CHECK(f != g && fake_loads() == 2);
-    CHECK(dg_jit_function(fake_device(2, 80), &spec, 0, true, &g) == DG_STATUS_UNSUPPORTED);
+    CHECK(dg_jit_function(fake_device(2, 80), &spec, 0, NULL, &g) == DG_STATUS_UNSUPPORTED);
     CHECK(strstr(dg_last_error(), "architecture 90, the device has 80") != NULL);
-    CHECK(dg_jit_function(fake_device(99, 90), &spec, 0, true, &g) == DG_STATUS_BAD_DEVICE);
+    CHECK(dg_jit_function(fake_device(99, 90), &spec, 0, NULL, &g) == DG_STATUS_BAD_DEVICE);
 }
 
 static void devices_have_kernels_of_their_own(void **state) {
@@ -96,7 +97,7 @@ static void *ask_for_all(void *argument) {
         const int which = (i + worker->offset) % KERNELS;
         const dg_specialisation_t spec = some_specialisation(which);
         const dg_status_t status =
-            dg_jit_function(worker->device, &spec, 64, true, &worker->functions[which]);
+            dg_jit_function(worker->device, &spec, 64, NULL, &worker->functions[which]);
         if (status != DG_STATUS_OK) worker->worst = status;
     }
     return NULL;
@@ -129,13 +130,14 @@ static void threads_share_one_compilation(void **state) {
 static void ask_while_capturing(void) {
     dg_cuda_device_t *device = fake_device(0, 90);
     const dg_specialisation_t spec = some_specialisation(1);
-    dg_cuda_function_t *function = NULL;
-    CHECK(dg_jit_function(device, &spec, 0, false, &function) == DG_STATUS_NOT_COMPILED);
+    dg_cuda_function_t *function = NULL, *warm = NULL;
+    int capturing, other; /* streams */
+    fake_capture(&capturing);
+    CHECK(dg_jit_function(device, &spec, 0, &capturing, &function) == DG_STATUS_NOT_COMPILED);
     CHECK(strstr(dg_last_error(), "sm90_fp8_gemm_block BLOCK_M=1001 ") != NULL);
     CHECK(access("compilations", F_OK) != 0 && fake_loads() == 0);
-    CHECK(dg_jit_function(device, &spec, 0, true, &function) == DG_STATUS_OK);
-    dg_cuda_function_t *warm = NULL;
-    CHECK(dg_jit_function(device, &spec, 0, false, &warm) == DG_STATUS_OK && warm == function);
+    CHECK(dg_jit_function(device, &spec, 0, &other, &function) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &spec, 0, &capturing, &warm) == DG_STATUS_OK && warm == function);
 }
 
 static void nothing_is_compiled_during_a_capture(void **state) {
@@ -144,14 +146,28 @@ static void nothing_is_compiled_during_a_capture(void **state) {
     assert_int_equal(compilations(), 1);
 }
 
+/* Ways that were tried in vain are no errors of a call that succeeds. */
+static void compile_after_an_error(void) {
+    dg_fail(DG_STATUS_BAD_VALUE, "m", "", "an error of before");
+    CHECK(ask_for(1) == DG_STATUS_OK);
+    CHECK(strstr(dg_last_error(), "an error of before") != NULL);
+    CHECK(strcmp(dg_last_error_argument(), "m") == 0);
+}
+
+static void success_leaves_the_last_error_alone(void **state) {
+    (void)state;
+    RUN(compile_after_an_error, FAKE_COMPILER, "HOME=/proc/nowhere");
+    assert_int_equal(compilations(), 1);
+}
+
 static void fail_then_succeed(void) {
     dg_cuda_device_t *device = fake_device(0, 90);
     const dg_specialisation_t spec = some_specialisation(1);
     dg_cuda_function_t *function = NULL;
-    CHECK(dg_jit_function(device, &spec, 0, true, &function) == DG_STATUS_COMPILER);
+    CHECK(dg_jit_function(device, &spec, 0, NULL, &function) == DG_STATUS_COMPILER);
     CHECK(strstr(dg_last_error(), "kernel.cu(7): error: no such thing") != NULL);
     setenv("FAKE_NVCC", "", 1);
-    CHECK(dg_jit_function(device, &spec, 0, true, &function) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &spec, 0, NULL, &function) == DG_STATUS_OK);
 }
 
 static void a_failure_is_not_remembered(void **state) {
@@ -164,9 +180,9 @@ static void refuse_first_load(void) {
     const dg_specialisation_t spec = some_specialisation(1);
     dg_cuda_function_t *function = NULL;
     fake_refuse_loads(100, DG_STATUS_DRIVER);
-    CHECK(dg_jit_function(device, &spec, 0, true, &function) == DG_STATUS_DRIVER);
+    CHECK(dg_jit_function(device, &spec, 0, NULL, &function) == DG_STATUS_DRIVER);
     fake_refuse_loads(0, DG_STATUS_OK);
-    CHECK(dg_jit_function(device, &spec, 0, true, &function) == DG_STATUS_OK);
+    CHECK(dg_jit_function(device, &spec, 0, NULL, &function) == DG_STATUS_OK);
 }
 
 static void a_refusal_of_the_driver_is_told(void **state) {
@@ -181,6 +197,7 @@ int main(void) {
         cmocka_unit_test(devices_have_kernels_of_their_own),
         cmocka_unit_test(threads_share_one_compilation),
         cmocka_unit_test(nothing_is_compiled_during_a_capture),
+        cmocka_unit_test(success_leaves_the_last_error_alone),
         cmocka_unit_test(a_failure_is_not_remembered),
         cmocka_unit_test(a_refusal_of_the_driver_is_told),
     };

@@ -16,6 +16,7 @@ def signatures(path):
     for head, name, arguments in re.findall(
             r"((?:template <[^>]*>\s+)?DEVICE\s+[\w ]+?[ *]+)(\w+)\(([^)]*)\)", text):
         # Parameter names may be left out where the emulator does not use them.
+        arguments = re.sub(r"(, |^)EMU_SITE$", "", arguments) or "void" # where the emulator asks
         types = [re.sub(r"\b(\w+)$", "", a.strip()) if len(a.split()) > 1 else a
                  for a in re.sub(r"\s+", " ", arguments).split(",")]
         types = [re.sub(r"[&*]$", lambda m: m[0], t.strip()) for t in types]

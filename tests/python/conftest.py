@@ -26,6 +26,10 @@ class Numpy:
     def to_float64(self, x):
         return np.asarray(x).astype(np.float64)
 
+    def host(self, x):
+        """x as an array of numpy, its type and strides kept."""
+        return np.asarray(x)
+
     def as_strided(self, x, shape, strides):
         return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
 
@@ -55,6 +59,9 @@ class Torch:
 
     def to_float64(self, x):
         return x.detach().cpu().double().numpy()
+
+    def host(self, x):
+        return x.cpu().numpy()
 
     def as_strided(self, x, shape, strides):
         return x.as_strided(shape, strides)
@@ -89,8 +96,36 @@ WITH_SKIPPED = FRAMEWORKS if HAS_GPU else FRAMEWORKS + [
     pytest.param(TorchOnGpu(), marks=pytest.mark.skip(reason="no GPU, or no torch to reach it"))]
 
 
+def _casts_on_gpu():
+    """Whether this build casts, and lays out factors, on a GPU."""
+    import deep_gemm
+    import torch
+    try:
+        deep_gemm.per_token_cast_to_fp8(torch.zeros(1, 128, device="cuda"), False)
+    except RuntimeError:
+        return False
+    return True
+
+
+GPU_CASTS = HAS_GPU and _casts_on_gpu()
+CASTING = [f for f in FRAMEWORKS if GPU_CASTS or not isinstance(f, TorchOnGpu)]
+GPU_SKIPPED = "no GPU, or no torch to reach it" if not HAS_GPU else \
+    None if GPU_CASTS else "this build casts on the CPU alone"
+
+# Parameters for tests of torch alone that need the casts: the devices, the missing ones skipped.
+CASTING_DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
+    GPU_SKIPPED is not None, reason=str(GPU_SKIPPED)))]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "casts: calls casts or layouts of factors, on any framework")
+
+
 @pytest.fixture(params=WITH_SKIPPED, ids=lambda framework: framework.name)
 def framework(request):
+    on_gpu = isinstance(request.param, TorchOnGpu)
+    if on_gpu and not GPU_CASTS and request.node.get_closest_marker("casts"):
+        pytest.skip(GPU_SKIPPED)
     return request.param
 
 

@@ -18,7 +18,9 @@ export PATH=$tools/bin:$PATH
 rm -rf "$work/built" "$work/repaired" "$work/venv"
 
 echo "wheel from the source tree"
-pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w "$work/built" .
+# The kernels that other builds of this tree have compiled need not be compiled again.
+pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+    --config-settings=cmake.define.DG_CATALOGUE_CACHE="$PWD/build/catalogue" -w "$work/built" .
 abi3audit --strict "$work"/built/*-cp310-abi3-linux_*.whl
 auditwheel repair --plat "manylinux_2_34_$(uname -m)" -w "$work/repaired" "$work"/built/*.whl
 

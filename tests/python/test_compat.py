@@ -90,6 +90,7 @@ def test_fork_keywords_warn_once(framework, rng):
     check(framework, d, *product(a.values, b.values), "bfloat16")
 
 
+@pytest.mark.casts
 def test_names_of_helpers(framework):
     sf = framework.make(np.ones((5, 3)), "float32")
     assert framework.strides(deep_gemm.get_col_major_tma_aligned_tensor(sf)) == (1, 8)

@@ -6,7 +6,7 @@ import warnings
 import deep_gemm
 import numpy as np
 import pytest
-from reference import Operand, check, product
+from reference import Operand, check, product, round_to
 from test_k_grouped import Tokens, products
 
 E, N, K = 3, 128, 256
@@ -45,7 +45,7 @@ def test_vllm_dense(framework, rng, kind):
         a.values = a.codes * a.factors.repeat(128, 1)
     sfa = a.sf(framework)
     if kind == "column-major":
-        sfa = deep_gemm.get_mn_major_tma_aligned_tensor(sfa)
+        sfa = framework.make(a.factors.T.copy(), "float32").T
         assert framework.strides(sfa) == (1, 20)
     d = framework.poisoned((20, N), "bfloat16")
     deep_gemm.fp8_gemm_nt((a.data(framework), sfa), b.pair(framework), d,
@@ -85,13 +85,14 @@ def test_vllm_decode(framework, rng):
         check(framework, d[e, :count], expected[e, :count], magnitude[e, :count], "bfloat16")
 
 
+@pytest.mark.casts
 def test_vllm_packed_factors(framework, rng):
     """int32 words with strides (1, align4(m)), as its own kernel writes; recipe (1, 1, 128)."""
     a, b = (Operand(rng, (mn, 640), scale="packed") for mn in (18, N))
     words = a.sf(framework)
     column_major = deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor(
         framework.make(a.factors, "float32"))
-    assert (np.asarray(words) == np.asarray(column_major)).all()
+    assert (framework.host(words) == framework.host(column_major)).all()
     assert framework.strides(column_major) == (1, 20)
     d = framework.poisoned((18, N), "bfloat16")
     deep_gemm.fp8_gemm_nt((a.data(framework), column_major), b.pair(framework), d,
@@ -111,11 +112,30 @@ def test_vllm_asks_for_the_alignment():
     deep_gemm.set_pdl(False)
 
 
+@pytest.mark.casts
 def test_vllm_k_grouped_helper_with_four_arguments(framework):
     sf = framework.make(np.ones((3, 8)), "float32")
     out = deep_gemm.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(
         sf, framework.make([256, 100], "int32"), [256, 100], 128)
-    assert np.asarray(out)[:, 0].tolist() == [127 | 127 << 8, 127]
+    assert framework.host(out)[:, 0].tolist() == [127 | 127 << 8, 127]
+
+
+@pytest.mark.casts
+def test_vllm_fp4_weights(framework, rng):
+    """Bytes of FP4 pairs, UE8M0 bytes widened to float32 by a shift, factors in the final layout."""
+    levels = np.array([0, .5, 1, 1.5, 2, 3, 4, 6])
+    codes, exponents = rng.integers(0, 16, (N, K)), rng.integers(120, 130, (N, K // 32))
+    values = np.where(codes >= 8, -1, 1) * levels[codes % 8]
+    weight = framework.make(
+        (codes[:, 0::2] | codes[:, 1::2] << 4).astype(np.uint8).view(np.int8), "int8")
+    widened = framework.make((exponents << 23).astype(np.int32).view(np.float32), "float32")
+    ready = deep_gemm.transform_sf_into_required_layout(widened, N, K, (1, 32))
+    a = Operand(rng, (20, K))
+    d = framework.poisoned((20, N), "bfloat16")
+    deep_gemm.fp8_fp4_gemm_nt(a.pair(framework), (weight, ready), d, recipe_a=(1, 128),
+                              recipe_b=(1, 32))
+    b = values * (2.0**(exponents - 127)).repeat(32, 1)
+    check(framework, d, *product(a.values, b), "bfloat16")
 
 
 # SGLang ----------------------------------------------------------------------------------------
@@ -145,6 +165,41 @@ def test_sglang_router(framework, rng):
     d = framework.poisoned((7, E), "float32")
     deep_gemm.bf16_gemm_nt(a.data(framework), b.data(framework), d, compiled_dims="")
     check(framework, d, *product(a.values, b.values), "float32")
+
+
+def test_sglang_bf16_experts(framework, rng):
+    a, b = Operand(rng, (40, K), "bfloat16", None), Operand(rng, (E, N, K), "bfloat16", None)
+    ids = rng.integers(0, E, 40)
+    d = framework.poisoned((40, N), "bfloat16")
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a.data(framework), b.data(framework), d,
+                                                framework.make(ids, "int32"))
+    picked = b.values[ids]
+    check(framework, d, np.einsum("mk,mnk->mn", a.values, picked),
+          np.einsum("mk,mnk->mn", np.abs(a.values), np.abs(picked)), "bfloat16")
+    slots = Operand(rng, (E, 8, K), "bfloat16", None)
+    expected, magnitude = product(slots.values, b.values)
+    d = framework.poisoned((E, 8, N), "bfloat16")
+    deep_gemm.m_grouped_bf16_gemm_nt_masked(slots.data(framework), b.data(framework), d,
+                                            framework.make([8, 0, 3], "int32"), 8)
+    for e, count in enumerate((8, 0, 3)):
+        check(framework, d[e, :count], expected[e, :count], magnitude[e, :count], "bfloat16")
+
+
+def test_sglang_borrows_sms(framework, rng):
+    """A scope gives some SMs to communication and restores what was there, to the bit."""
+    a, b = Operand(rng, (200, K)), Operand(rng, (N, K), gran_mn=128)
+    results = []
+    before = deep_gemm.get_num_sms()
+    for sms in (before, max(before // 3, 1), before):
+        deep_gemm.set_num_sms(sms)
+        d = framework.poisoned((200, N), "bfloat16")
+        deep_gemm.fp8_gemm_nt(a.pair(framework), b.pair(framework), d)
+        check(framework, d, *product(a.values, b.values), "bfloat16")
+        results.append(framework.to_float64(d))
+    assert deep_gemm.get_num_sms() == before
+    assert (results[0] == results[2]).all()
+    deep_gemm.set_num_sms(0)
+    assert deep_gemm.get_num_sms() == before
 
 
 def test_sglang_settings_and_compile_mode():
@@ -204,9 +259,13 @@ def test_hugging_face_running_sum(framework, rng):
         a.data(framework), b.data(framework), by_sum, framework.make(begins + counts, "int32"),
         use_psum_layout=True, ensure_zero_padding=True)
     assert (framework.to_float64(by_id) == framework.to_float64(by_sum)).all()
-    x = a.data(framework)
+
+
+@pytest.mark.casts
+def test_hugging_face_cast(framework, rng):
+    x = Operand(rng, (37, K), "bfloat16", None).data(framework)
     q, sf = deep_gemm.utils.per_token_cast_to_fp8(x, use_ue8m0=True, gran_k=128)
-    assert tuple(q.shape) == tuple(x.shape) and tuple(sf.shape) == (len(ids), 2)
+    assert tuple(q.shape) == tuple(x.shape) and tuple(sf.shape) == (37, 2)
 
 
 # prime-rl, torchao -----------------------------------------------------------------------------
@@ -249,6 +308,59 @@ def test_torchao_input_gradient(framework, rng):
     picked = w.values[ids]
     check(framework, d, np.einsum("mk,mnk->mn", dy.values, picked),
           np.einsum("mk,mnk->mn", np.abs(dy.values), np.abs(picked)), "bfloat16")
+
+
+def test_torchao_forward(framework, rng):
+    """Weights (E, n, k), rows padded by id, the output a column slice of something wider."""
+    ids = np.where(np.arange(256) % 128 < 100, np.arange(256) // 128, -1)
+    a, b = Operand(rng, (256, K)), experts(rng)
+    wide = framework.poisoned((256, 2 * N), "bfloat16")
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a.pair(framework), b.pair(framework), wide[:, N:],
+                                               framework.make(ids, "int32"))
+    picked = b.values[np.maximum(ids, 0)] * (ids >= 0)[:, None, None]
+    check(framework, wide[:, N:], np.einsum("mk,mnk->mn", a.values, picked),
+          np.einsum("mk,mnk->mn", np.abs(a.values), np.abs(picked)), "bfloat16")
+    assert np.isnan(framework.to_float64(wide)[:, :N]).all()
+
+
+# Megatron ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("kind", ("fp8", "bf16"))
+def test_megatron_main_grads(framework, rng, kind):
+    """One FP32 main_grad an expert: the first microbatch overwrites, the second adds; sizes are on
+    the device alone. An expert without tokens gets zeros first and is left alone then."""
+    ks = [100, 0, 61]
+    dtype, scale = ("bfloat16", None) if kind == "bf16" else ("float8_e4m3fn", "float32")
+    a, b = (Tokens(rng, ks, mn, scale, dtype=dtype) for mn in (64, 96))
+    operands = [(x.data(framework, "tokens_first"), x.sf(framework, False)) for x in (a, b)]
+    function = deep_gemm.k_grouped_bf16_gemm_tn_contiguous if kind == "bf16" \
+        else deep_gemm.k_grouped_fp8_gemm_tn_contiguous
+    grads = [framework.poisoned((64, 96), "float32") for _ in ks]
+    sizes = framework.make(ks, "int32")
+    expected, magnitude = products(ks, a, b)
+    function(*operands, grads, None, sizes)
+    for g, grad in enumerate(grads):
+        check(framework, grad, expected[g], magnitude[g], "float32")
+    assert (framework.to_float64(grads[1]) == 0).all()
+    start = framework.make(np.full((64, 96), 3), "float32")
+    grads[1] = start
+    function(*operands, grads, None, sizes, grads)
+    for g in (0, 2):
+        check(framework, grads[g], 2 * expected[g], 3 * magnitude[g], "float32")
+    assert (framework.to_float64(start) == 3).all()
+
+
+def test_megatron_stacked_grad_in_bfloat16(framework, rng):
+    ks = [130, 7]
+    a, b = Tokens(rng, ks, 64), Tokens(rng, ks, 96)
+    start = round_to(rng.standard_normal((2, 64, 96)), "bfloat16")
+    grad = framework.make(start, "bfloat16")
+    deep_gemm.k_grouped_fp8_gemm_tn_contiguous(
+        (a.data(framework, "tokens_first"), a.sf(framework, False)),
+        (b.data(framework, "tokens_first"), b.sf(framework, False)), grad, ks,
+        framework.make(ks, "int32"), grad)
+    expected, magnitude = products(ks, a, b)
+    check(framework, grad, expected + start, magnitude + np.abs(start), "bfloat16")
 
 
 # Views and odd strides -------------------------------------------------------------------------

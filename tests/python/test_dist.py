@@ -31,7 +31,8 @@ def test_two_ranks():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                   "CUDA_VISIBLE_DEVICES": ""}  # two ranks on one GPU would wait for ever
     for name in ("WORLD_SIZE", "RANK"):
         environment.pop(name, None)
     ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank)], env=environment, text=True,

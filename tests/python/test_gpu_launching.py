@@ -100,6 +100,68 @@ def test_captured_and_replayed(gen, dense):
     check(d, reference[0].flip(0), reference[1].flip(0), FP8_ERROR)
 
 
+def every_family(gen):
+    """(call, outputs) of each kind of call there is."""
+    def tensor(*shape, dtype=torch.bfloat16):
+        return torch.empty(shape, device="cuda", dtype=dtype)
+
+    def numbers(*values):
+        return torch.tensor(values, device="cuda", dtype=torch.int32)
+    x, w, experts = fp8(gen, (256, 512)), fp8(gen, (384, 512), gran_mn=128), \
+        fp8(gen, (2, 384, 512), gran_mn=128)
+    slots = fp8(gen, (2, 128, 512))
+    y = tensor(256, 384)
+    yield (lambda: deep_gemm.fp8_gemm_nt(x.pair, w.pair, y)), [y]
+    y32 = tensor(256, 384, dtype=torch.float32)
+    yield (lambda: deep_gemm.fp8_gemm_nt(x.pair, w.pair, y32, y32.zero_())), [y32]
+    for layout, groups in (("index", numbers(*[0] * 128, *[1] * 128)), ("sizes", numbers(200, 56)),
+                           ("psum", numbers(100, 256)), ("offsets", numbers(1, 256)),
+                           ("block_index", numbers(*[1] * 256))):
+        d = tensor(256, 384).zero_()
+        yield (lambda d=d, layout=layout, groups=groups:
+               deep_gemm.m_grouped_fp8_gemm_nt_contiguous(
+                   x.pair, experts.pair, d, groups, layout=layout)), [d]
+    masked = tensor(2, 128, 384).zero_()
+    counts = numbers(128, 5)
+    yield (lambda: deep_gemm.m_grouped_fp8_gemm_nt_masked(
+        slots.pair, experts.pair, masked, counts, 64)), [masked]
+    a, b = bf16(gen, (256, 128)), bf16(gen, (256, 192))
+    stack = tensor(2, 128, 192, dtype=torch.float32)
+    several = [tensor(128, 192, dtype=torch.float32) for _ in range(2)]
+    total, sizes = tensor(128, 192), numbers(100, 156)
+    for d in (stack, several, total):
+        yield (lambda d=d: deep_gemm.k_grouped_bf16_gemm_tn_contiguous(
+            a.data, b.data, d, None, sizes)), d if isinstance(d, list) else [d]
+
+
+def test_every_family_in_a_graph(gen):
+    calls = list(every_family(gen))
+    expected = []
+    for call, outputs in calls:
+        call()
+        expected.append([out.clone() for out in outputs])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for call, outputs in calls:
+            for out in outputs:
+                out.zero_()
+            call()
+    for _ in range(2):
+        graph.replay()
+        torch.cuda.synchronize()
+        for (_, outputs), wanted in zip(calls, expected):
+            assert all(same_bits(out, want) for out, want in zip(outputs, wanted))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_the_device_of_the_tensors_counts_not_the_current_one():
+    x = torch.ones(64, 128, device="cuda:1", dtype=torch.bfloat16)
+    d = torch.zeros(64, 64, device="cuda:1")
+    deep_gemm.bf16_gemm_nt(x, x, d)
+    torch.cuda.synchronize(1)
+    assert torch.cuda.current_device() == 0 and (d == 128).all()
+
+
 def test_first_use_inside_a_capture():
     """Embedded kernels are loaded safely while a stream captures: nothing ran before in this
     process."""

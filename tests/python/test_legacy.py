@@ -54,6 +54,8 @@ def test_k_grouped(framework, rng, side, accumulate):
 
 
 def test_starts_that_ends_do_not_imply_are_refused(framework):
+    if framework.name == "torch-cuda":
+        pytest.skip("starts in GPU memory are not read")
     x = framework.poisoned((256, 8), "bfloat16")
     handle = [framework.make(v, "int32") for v in (np.zeros(256), [0, 64], [50, 100])]
     with pytest.raises(ValueError, match=r"k_start\[1\]: 64, expected 128"):

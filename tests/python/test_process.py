@@ -8,6 +8,7 @@ import threading
 import deep_gemm
 import numpy as np
 import pytest
+from conftest import HAS_GPU
 from reference import Operand, check, product
 
 
@@ -36,6 +37,82 @@ def test_environment_is_read_at_first_use():
     assert python(code, DG_NUM_THREADS="2").stdout.strip() == "3"
 
 
+def test_every_variable_may_be_set_after_import():
+    code = "import os, deep_gemm; os.environ['DG_JIT_CACHE_DIR'] = '/nowhere/cache'; " \
+           "print({row[0]: row[3] for row in deep_gemm.get_environment()}['DG_JIT_CACHE_DIR'])"
+    assert python(code).stdout.strip() == "/nowhere/cache"
+
+
+FORKS = """
+import os, torch, deep_gemm
+assert not torch.cuda.is_initialized()
+children = []
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        try:
+            torch.cuda.set_device(0)
+            x = torch.ones(64, 128, device="cuda", dtype=torch.bfloat16)
+            d = torch.zeros(64, 64, device="cuda")
+            deep_gemm.bf16_gemm_nt(x, x, d)
+            os._exit(0 if (d == 128).all() else 2)
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU, or no torch to reach it")
+def test_fork_after_import_uses_the_gpu():
+    assert python(FORKS).stdout.strip() == "[0, 0]"
+
+
+BUSY = """
+import os, sys, threading, time
+import numpy as np, ml_dtypes, deep_gemm
+a = np.ones((512, 1024), ml_dtypes.bfloat16)
+def work():
+    d = np.empty((512, 512), np.float32)
+    while True:
+        deep_gemm.bf16_gemm_nt(a, a, d)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+def test_exit_while_threads_compute():
+    for status in (0, 3):
+        done = subprocess.run([sys.executable, "-c", BUSY + f"sys.exit({status})"], timeout=60,
+                              capture_output=True, text=True)
+        assert done.returncode == status and not done.stderr
+
+
+def test_fork_while_threads_compute():
+    code = BUSY + """
+children = []
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        d = np.zeros((512, 512), np.float32)
+        deep_gemm.bf16_gemm_nt(a, a, d)
+        os._exit(0 if (d == 1024).all() else 1)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+    assert python(code).stdout.strip() == str([0] * 6)
+
+
+def test_calls_after_main_has_ended():
+    code = "import atexit, numpy as np, ml_dtypes, deep_gemm; " \
+           "a, d = np.ones((8, 64), ml_dtypes.bfloat16), np.zeros((8, 8), np.float32); " \
+           "deep_gemm.bf16_gemm_nt(a, a, d); d[:] = 0; " \
+           "atexit.register(lambda: (deep_gemm.bf16_gemm_nt(a, a, d), print(d.sum())))"
+    assert python(code).stdout.strip() == "4096.0"
+
+
 def operands(seed, size=96):
     rng = np.random.default_rng(seed)
     return Operand(rng, (size, 256)), Operand(rng, (size, 256), gran_mn=128)
@@ -50,6 +127,8 @@ def run(framework, a, b):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork_after_use(framework):
+    if framework.name == "torch-cuda":
+        pytest.skip("CUDA does not survive a fork")
     a, b = operands(1)
     run(framework, a, b)  # threads are running now
     children = []
@@ -90,12 +169,44 @@ def test_threads(framework):
     assert not failures
 
 
+def test_settings_change_while_others_compute(framework):
+    a, b = operands(4)
+    first = framework.to_float64(run(framework, a, b))
+    before = deep_gemm.get_num_sms()
+    failures, done = [], threading.Event()
+
+    def change():
+        try:
+            while not done.is_set():
+                for sms in (1, before):
+                    deep_gemm.set_num_sms(sms)
+                    deep_gemm.set_pdl(sms == 1)
+        except BaseException as error:
+            failures.append(error)
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert (framework.to_float64(run(framework, a, b)) == first).all()
+    finally:
+        done.set()
+        thread.join()
+        deep_gemm.set_num_sms(0)
+        deep_gemm.set_pdl(False)
+    assert not failures
+
+
 def test_repeats_and_rows_keep_their_bits(framework):
     a, b = operands(3)
-    first = framework.to_float64(run(framework, a, b))
-    assert (framework.to_float64(run(framework, a, b)) == first).all()
-    a.codes, a.factors = a.codes[40:53], a.factors[40:53]
-    assert (framework.to_float64(run(framework, a, b)) == first[40:53]).all()
+    before = deep_gemm.get_batch_invariant()
+    deep_gemm.set_batch_invariant(True)  # on a CPU always so
+    try:
+        first = framework.to_float64(run(framework, a, b))
+        assert (framework.to_float64(run(framework, a, b)) == first).all()
+        a.codes, a.factors = a.codes[40:53], a.factors[40:53]
+        assert (framework.to_float64(run(framework, a, b)) == first[40:53]).all()
+    finally:
+        deep_gemm.set_batch_invariant(before)
 
 
 def test_layers_are_absent_without_torch():

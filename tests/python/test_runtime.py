@@ -5,6 +5,7 @@ import os
 import deep_gemm
 import numpy as np
 import pytest
+from conftest import HAS_GPU
 from deep_gemm import testing
 
 
@@ -90,13 +91,13 @@ def test_assert_bitwise_equal(framework):
 def test_timing(monkeypatch):
     calls = []
     assert testing.bench(lambda: calls.append(1), 1, 3) >= 0 and len(calls) == 4
-    assert len(testing.bench_kineto(lambda: None, ("a", "b"), num_tests=2)) == 2
+    assert len(testing.bench_kineto(lambda: None, ("no such", "kernel name"), num_tests=2)) == 2
     monkeypatch.setenv("DG_USE_NVIDIA_TOOLS", "1")
     assert testing.bench_kineto(lambda: calls.append(1), "gemm_") == 1 and len(calls) == 4
 
 
 def test_decorators(monkeypatch, capsys):
-    assert testing.get_arch_major() == 0
+    assert (testing.get_arch_major() > 0) == HAS_GPU
     assert testing.test_filter(lambda: True)(lambda x: x)(3) == 3
     assert testing.test_filter(lambda: False)(lambda x: x)(3) is None
     assert "left out" in capsys.readouterr().out

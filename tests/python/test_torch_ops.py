@@ -108,6 +108,105 @@ def test_operator_passes_torchs_own_checks(rng, name):
     torch.library.opcheck(operator, arguments, keywords, test_utils=checks)
 
 
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name.startswith("k_grouped")])
+@pytest.mark.parametrize("accumulate", (True, False))
+def test_list_of_outputs_in_a_graph(rng, name, accumulate):
+    (a, b, _, ks, sizes), _ = PRODUCTS[name](rng)
+    starts = [torch.randn(8, 16) for _ in ks]
+
+    def step(a, b, *d):
+        d = [x + 1 for x in d]
+        before = [x * 2 for x in d]
+        getattr(deep_gemm, name)(a, b, d, ks, sizes, d if accumulate else None)
+        return [x * 3 for x in d] + before
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for actual, expected in zip(compiled(a, b, *starts), step(a, b, *starts)):
+        assert torch.equal(actual, expected)
+    operator = getattr(torch.ops.deep_gemm, name).list
+    keywords = {"c": [x.clone() for x in starts]} if accumulate else {}
+    torch.library.opcheck(operator, operator_arguments(name, (a, b, starts, ks, sizes)), keywords,
+                          test_utils=["test_faketensor", "test_aot_dispatch_static"])
+
+
+def gathered(name):
+    """Arguments of a function of deep_gemm.legacy; the tuple it takes is one of them."""
+    i32 = torch.int32
+    x, rows = torch.randn(70, 24).bfloat16(), torch.randint(-1, 70, (256,), dtype=i32)
+    groups = torch.tensor([1, 0], dtype=i32).repeat_interleave(128)
+    if "k_grouped" in name:
+        other = torch.randn(256, 16).bfloat16()
+        handle = rows, torch.tensor([0, 128], dtype=i32), torch.tensor([100, 256], dtype=i32)
+        operands = (x, other) if name.startswith("a") else (other, x)
+        return *operands, torch.zeros(2, operands[0].shape[1], operands[1].shape[1]), handle, True
+    b = torch.randn(2, 24, 24).bfloat16()
+    d = torch.zeros(256, 24, dtype=torch.bfloat16)
+    if name.startswith("a_fused"):
+        return x, b, d, (groups, rows)
+    return torch.randn(256, 24).bfloat16(), b, d, groups
+
+
+@pytest.mark.parametrize("name", deep_gemm.legacy.__all__)
+def test_legacy_in_a_graph(name):
+    torch.manual_seed(0)
+    arguments = gathered(name)
+    function = getattr(deep_gemm.legacy, name)
+
+    def step(a, b, d, *rest):
+        d = d + 1
+        before = d * 2
+        function(a, b, d, *rest)
+        return d * 3, before
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for actual, expected in zip(compiled(*arguments), step(*arguments)):
+        assert torch.equal(actual, expected)
+    assert (arguments[2] == 0).all()
+    pieces = [y for x in arguments for y in (x if isinstance(x, tuple) else (x,))]
+    torch.library.opcheck(getattr(torch.ops.deep_gemm, name).default, pieces, test_utils=[
+        "test_schema", "test_faketensor", "test_aot_dispatch_static"])
+
+
+OLD_NAMES = {
+    "gemm_fp8_fp8_bf16_nt": lambda rng: dense("fp8_gemm", "nt")[1](rng)[0],
+    "m_grouped_gemm_fp8_fp8_bf16_nt_contiguous":
+        lambda rng: grouped("m_grouped_fp8_gemm", "nt")[1](rng)[0],
+    "m_grouped_gemm_fp8_fp8_bf16_nt_masked":
+        lambda rng: masked("m_grouped_fp8_gemm_nt_masked")[1](rng)[0],
+    "k_grouped_wgrad_gemm_fp8_fp8_fp32_nt":
+        lambda rng: k_grouped("k_grouped_fp8_gemm_tn_contiguous", "flat")[1](rng)[0][:4],
+    "wgrad_gemm_fp8_fp8_fp32_nt": lambda rng: (
+        Operand(rng, (8, 300)).pair(TORCH), Operand(rng, (16, 300)).pair(TORCH),
+        torch.randn(8, 16)),
+}
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_old_names_in_a_graph(rng, name):
+    arguments = OLD_NAMES[name](rng)
+
+    def step(a, b, d, *rest):
+        d = d + 1
+        getattr(deep_gemm, name)(a, b, d, *rest)
+        return d * 3
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(*arguments), step(*arguments))
+
+
+def test_every_product_is_an_operator():
+    """Whatever writes an output: a name without an operator could not be traced."""
+    names = [name for module in (deep_gemm.gemm, deep_gemm.grouped, deep_gemm.k_grouped,
+                                 deep_gemm.legacy) for name in module.__all__]
+    assert len(names) > 30
+    for name in names:
+        schema = str(getattr(torch.ops.deep_gemm, name).default._schema)
+        assert "(d!) d" in schema or "(a2!)" in schema or "!" in schema, schema
+
+
 @pytest.mark.parametrize("aliased", (True, False))
 def test_accumulator_in_a_graph(rng, aliased):
     a, b = Operand(rng, (8, 128)).pair(TORCH), Operand(rng, (16, 128), gran_mn=128).pair(TORCH)

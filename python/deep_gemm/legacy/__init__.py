@@ -10,7 +10,8 @@ this library's own kernels, on any device it supports.
 """
 from .. import _native
 from .._groups import INDEX, PSUM
-from ..k_grouped import _TOKENS_FIRST
+from .._tensor import tracing
+from ..grouped import _B_STORED_NN
 from ..runtime import get_mk_alignment_for_contiguous_layout
 
 __all__ = [
@@ -20,34 +21,46 @@ __all__ = [
 ]
 
 
-def _m_grouped(a, b, d, m_indices, a_rows, b_stored_nn):
-    _native.m_grouped_gemm((a, None), (b, None), d, None, (INDEX, m_indices, 0, None), None, None,
-                           None, 2 if b_stored_nn else 0, a_rows, True, 0)
+def _expect_tuple(x, name, count):
+    if not isinstance(x, (tuple, list)) or len(x) != count:
+        raise TypeError(f"{name}: {type(x)}, expected a tuple of {count} tensors")
+    return x
+
+
+def _m_grouped(name, transposed, a, b, d, m_indices, *a_rows):
+    if tracing() or _native.m_grouped_gemm(
+            (a, None), (b, None), d, None, (INDEX, m_indices, 0, None), None, None, None,
+            transposed, a_rows[0] if a_rows else None, True, 0) is NotImplemented:
+        from .. import _ops
+        _ops.call_legacy(name, a, b, d, m_indices, *a_rows)
 
 
 def m_grouped_bf16_gemm_nt_contiguous_tl(a, b, d, m_indices):
     """d[i] = a[i] b[g(i)]^T for a [m, k], b [G, n, k], d [m, n]."""
-    _m_grouped(a, b, d, m_indices, None, False)
+    _m_grouped("m_grouped_bf16_gemm_nt_contiguous_tl", 0, a, b, d, m_indices)
 
 
 def m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, m_indices):
     """d[i] = a[i] b[g(i)] for b [G, k, n]."""
-    _m_grouped(a, b, d, m_indices, None, True)
+    _m_grouped("m_grouped_bf16_gemm_nn_contiguous_tl", _B_STORED_NN, a, b, d, m_indices)
 
 
 def a_fused_m_grouped_bf16_gemm_nt_contiguous_tl(a, b, d, mappings):
     """d[i] = a[m_row_indices[i]] b[g(i)]^T; mappings = (m_indices, m_row_indices)."""
-    _m_grouped(a, b, d, mappings[0], mappings[1], False)
+    _m_grouped("a_fused_m_grouped_bf16_gemm_nt_contiguous_tl", 0, a, b, d,
+               *_expect_tuple(mappings, "mappings", 2))
 
 
 def a_fused_m_grouped_bf16_gemm_nn_contiguous_tl(a, b, d, mappings):
     """d[i] = a[m_row_indices[i]] b[g(i)] for b [G, k, n]."""
-    _m_grouped(a, b, d, mappings[0], mappings[1], True)
+    _m_grouped("a_fused_m_grouped_bf16_gemm_nn_contiguous_tl", _B_STORED_NN, a, b, d,
+               *_expect_tuple(mappings, "mappings", 2))
 
 
 def _check_starts(k_start, k_end):
     """Refuses starts that the ends do not imply, where looking costs no synchronisation."""
-    if str(getattr(k_start, "device", "cpu")) != "cpu":
+    if str(getattr(k_start, "device", "cpu")) != "cpu" or \
+            _native.describe(k_start, "plain") is NotImplemented:
         return
     alignment = get_mk_alignment_for_contiguous_layout()
     end = 0
@@ -60,20 +73,23 @@ def _check_starts(k_start, k_end):
         end = max(begin, next_end)
 
 
-def _k_grouped(a, b, d, handle, acc, gather_a):
-    k_indices, k_start, k_end = handle
-    _check_starts(k_start, k_end)
-    rows_a, rows_b = (k_indices, None) if gather_a else (None, k_indices)
-    _native.k_grouped_gemm((a, None, _TOKENS_FIRST, False, 128, rows_a),
-                           (b, None, _TOKENS_FIRST, False, 128, rows_b), d, d if acc else None,
-                           (PSUM, k_end, 0, None), False)
+def _k_grouped(name, a, b, d, handle, acc, gather_a):
+    k_indices, k_start, k_end = _expect_tuple(handle, "handle", 3)
+    rows = (k_indices, None) if gather_a else (None, k_indices)
+    if not tracing():
+        _check_starts(k_start, k_end)
+        if _native.k_grouped_gemm(a, b, d, d if acc else None, (PSUM, k_end, 0, None), 128, False,
+                                  *rows) is not NotImplemented:
+            return
+    from .. import _ops
+    _ops.call_legacy(name, a, b, d, k_indices, k_start, k_end, acc)
 
 
 def a_fused_k_grouped_bf16_gemm_tn_contiguous_tl(a, b, d, handle, acc):
     """d[g] (+)= sum over k of a[k_indices[k]]^T b[k]: a [any, m], b [k, n], d [G, m, n]."""
-    _k_grouped(a, b, d, handle, acc, True)
+    _k_grouped("a_fused_k_grouped_bf16_gemm_tn_contiguous_tl", a, b, d, handle, acc, True)
 
 
 def b_fused_k_grouped_bf16_gemm_tn_contiguous_tl(a, b, d, handle, acc):
     """d[g] (+)= sum over k of a[k]^T b[k_indices[k]]: a [k, m], b [any, n], d [G, m, n]."""
-    _k_grouped(a, b, d, handle, acc, False)
+    _k_grouped("b_fused_k_grouped_bf16_gemm_tn_contiguous_tl", a, b, d, handle, acc, False)

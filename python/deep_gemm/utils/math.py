@@ -10,7 +10,7 @@ tensor or a numpy array; results are of the same framework.
 """
 from .. import _native
 from .._tensor import (
-    contiguous, dtype_name, empty, is_torch, to_float32, traceable, view_as)
+    contiguous, dtype_name, empty, expect_tensor, is_torch, to_float32, traceable, view_as)
 
 _LAST = 0  # packed factors share a word along the last axis
 
@@ -27,6 +27,7 @@ def align(x, y):
 
 def ceil_to_ue8m0(x):
     """float32 powers of two: |x| rounded up, between 2^-126 and 2^127."""
+    expect_tensor(x, "x", *range(9))
     bits = view_as(contiguous(abs(to_float32(x))), "int32")
     exponents = (bits >> 23) + _has_mantissa(bits & 0x7FFFFF)
     return view_as(exponents.clip(1, 254) << 23, "float32")
@@ -44,6 +45,7 @@ def pack_ue8m0_to_int(x):
 
     Raises ValueError if a factor is no power of two or n is not a multiple of 4.
     """
+    expect_tensor(x, "x", *range(1, 9))
     if x.shape[-1] % 4 != 0:
         raise _native.ArgumentError(f"x: last extent {x.shape[-1]}, expected a multiple of 4")
     flat = x.reshape(-1, x.shape[-1])
@@ -55,6 +57,7 @@ def pack_ue8m0_to_int(x):
 @traceable
 def unpack_ue8m0_from_int(packed):
     """float32 [.., 4 n] of the exponents in int32 [.., n]; the inverse of pack_ue8m0_to_int."""
+    expect_tensor(packed, "packed", *range(1, 9))
     flat = packed.reshape(-1, packed.shape[-1])
     out = empty(packed, [flat.shape[0], 4 * packed.shape[-1]], "float32")
     _native.scale_convert(flat, out, 1, 4 * packed.shape[-1], None)
@@ -78,9 +81,10 @@ def _cast_to_fp8(x, gran, use_ue8m0, packed=False):
     return data, scale
 
 
-def _expect_rank(x, rank):
-    if len(x.shape) != rank:
-        raise _native.ArgumentError(f"x: shape {list(x.shape)}, expected {rank} axes")
+def _expect_matrix(x, gran_k):
+    expect_tensor(x, "x", 2)
+    if gran_k < 1:
+        raise _native.ArgumentError(f"gran_k: {gran_k}, expected at least 1")
 
 
 @traceable
@@ -90,7 +94,7 @@ def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
 
     >>> x_fp8 = deep_gemm.per_token_cast_to_fp8(x, use_ue8m0=False)
     """
-    _expect_rank(x, 2)
+    _expect_matrix(x, gran_k)
     return _cast_to_fp8(x, (1, gran_k), use_ue8m0, use_packed_ue8m0)
 
 
@@ -98,14 +102,14 @@ def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
 def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), n]): one for gran_k rows of
     each column."""
-    _expect_rank(x, 2)
+    _expect_matrix(x, gran_k)
     return _cast_to_fp8(x, (gran_k, 1), use_ue8m0)
 
 
 @traceable
 def per_block_cast_to_fp8(x, use_ue8m0, gran_k=128):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), ceil(n / gran_k)])."""
-    _expect_rank(x, 2)
+    _expect_matrix(x, gran_k)
     return _cast_to_fp8(x, (gran_k, gran_k), use_ue8m0)
 
 
@@ -113,7 +117,10 @@ def per_block_cast_to_fp8(x, use_ue8m0, gran_k=128):
 def per_custom_dims_cast_to_fp8(x, dims, use_ue8m0):
     """x of 1 to 4 axes -> (float8_e4m3fn of the same shape, float32 factors): one for each index
     along the axes `dims`, the other axes being reduced and left out of the result's shape."""
+    expect_tensor(x, "x", 1, 2, 3, 4)
     rank = len(x.shape)
+    if not all(-rank <= d < rank for d in dims):
+        raise _native.ArgumentError(f"dims: {dims}, expected axes of x, {-rank} to {rank - 1}")
     kept = {d % rank for d in dims}
     data, scale = _cast_to_fp8(x, [1 if i in kept else 0 for i in range(rank)], use_ue8m0)
     return data, scale.squeeze()
@@ -123,7 +130,7 @@ def per_custom_dims_cast_to_fp8(x, dims, use_ue8m0):
 def per_token_cast_to_fp4(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
     """x [m, n] -> (int8 [m, n / 2], factors as per_token_cast_to_fp8): two FP4 codes a byte, even
     index low. Packed factors are filled up with 1.0 to whole words."""
-    _expect_rank(x, 2)
+    _expect_matrix(x, gran_k)
     m, n = x.shape
     if n % 2 != 0:
         raise _native.ArgumentError(f"x: {n} columns, expected an even number: a byte holds two")
@@ -140,7 +147,7 @@ def per_token_cast_to_fp4(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
 
 def transpose_packed_fp4(a):
     """int8 [m, n / 2] -> int8 [n, m / 2]: the transpose of a packed FP4 matrix, m even."""
-    _expect_rank(a, 2)
+    expect_tensor(a, "a", 2)
     m, half = a.shape
     if m % 2 != 0:
         raise _native.ArgumentError(f"a: {m} rows, expected an even number: two FP4 codes a byte")
@@ -153,7 +160,8 @@ def transpose_packed_fp4(a):
 @traceable
 def cast_back_from_fp4(packed, sf, gran_k=128, use_packed_ue8m0=False):
     """float32 [m, n] of int8 [m, n / 2] and its factors, as per_token_cast_to_fp4 gave them."""
-    _expect_rank(packed, 2)
+    expect_tensor(packed, "packed", 2)
+    expect_tensor(sf, "sf", 2)
     m, half = packed.shape
     blocks = ceil_div(2 * half, gran_k)
     factors = unpack_ue8m0_from_int(sf) if use_packed_ue8m0 else sf

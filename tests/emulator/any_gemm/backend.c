@@ -20,7 +20,8 @@
 #include "model/span.h"
 #include "model/tensor.h"
 
-emulated_machine_t emulated_machine = {0, 2, 0, NULL};
+emulated_machine_t emulated_machine = {.sms = 2};
+int32_t emulated_calls[DG_KERNEL_COUNT];
 
 /* ---- the driver's place */
 
@@ -29,8 +30,8 @@ dg_status_t dg_cuda_launch(dg_cuda_device_t *device, const dg_cuda_launch_t *lau
     const dg_specialisation_t *specialisation = (const void *)launch->function;
     const dg_kernel_t *kernel = dg_find_kernel(specialisation->kernel);
     const char *wrong = emulate_launch(kernel->name, kernel->fields, specialisation->values,
-        kernel->field_count, launch->grid, launch->threads, launch->shared_bytes, launch->args,
-        emulated_machine.schedule);
+        kernel->field_count, launch->grid, launch->threads, launch->cluster, launch->shared_bytes,
+        launch->args, emulated_machine.schedule);
     DG_REQUIRE(wrong == NULL, DG_STATUS_INTERNAL, kernel->name, "", "%s; see the emulator", wrong);
     return DG_STATUS_OK;
 }
@@ -69,24 +70,46 @@ static dg_status_t launch_plan(const dg_cuda_run_t *run) {
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_SWAP)
         return dg_cuda_run_sm90_fp8_gemm_swap(run);
     if (run->plan->kernel == DG_KERNEL_SM90_BF16_GEMM) return dg_cuda_run_sm90_bf16_gemm(run);
+    if (run->plan->kernel == DG_KERNEL_SM90_BF16_GEMM_SWAP)
+        return dg_cuda_run_sm90_bf16_gemm_swap(run);
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_VECTOR)
         return dg_cuda_run_sm90_fp8_gemm_vector(run);
     return dg_cuda_run_any_gemm(run);
 }
 
-static dg_status_t compute(dg_cuda_run_t *run) {
+/* The plan of the next call. */
+static dg_status_t make_plan(const dg_work_t *work, dg_plan_t *plan) {
     dg_machine_t here = machine;
-    dg_plan_t plan = {0};
     const dg_specialisation_t tile = {.kernel = DG_KERNEL_ANY_GEMM,
-        .values = {
-            emulated_machine.block, emulated_machine.block, run->work->a.dtype == DG_DTYPE_BF16}};
+        .values = {emulated_machine.block, emulated_machine.block, work->a.dtype == DG_DTYPE_BF16}};
     const dg_specialisation_t *only = emulated_machine.only;
     if (only == NULL && emulated_machine.block > 0) only = &tile;
-    const dg_plan_options_t options = {.only = only};
+    const dg_plan_options_t options = {.only = only,
+        .num_sms = emulated_machine.num_sms,
+        .block_m_multiple = emulated_machine.block_m_multiple,
+        .block_n_multiple = emulated_machine.block_n_multiple,
+        .batch_invariant = emulated_machine.batch_invariant != 0};
     const int32_t kernel = only != NULL ? only->kernel : DG_KERNEL_ANY_GEMM;
     here.sms = emulated_machine.sms;
-    DG_REQUIRE(dg_kernel_planner(kernel, &here)(run->work, &here, &options, &plan),
-        DG_STATUS_INTERNAL, "", "", "no plan: %s; every work has one", plan.refusal);
+    if (emulated_machine.planned) {
+        here.clusters_of_2 = here.sms / 2;
+        return dg_make_plan(work, &here, &options, plan);
+    }
+    DG_REQUIRE(dg_kernel_planner(kernel, &here)(work, &here, &options, plan), DG_STATUS_INTERNAL,
+        "", "", "no plan: %s; every work has one", plan->refusal);
+    return DG_STATUS_OK;
+}
+
+static dg_status_t compute(dg_cuda_run_t *run) {
+    dg_plan_t plan = {0};
+    DG_TRY(make_plan(run->work, &plan));
+    if (emulated_machine.splits > 0) {
+        const uint32_t splits = (uint32_t)emulated_machine.splits;
+        plan.stage[0].grid = plan.stage[0].grid / (uint32_t)plan.splits * splits;
+        plan.stage[0].cluster = splits;
+        plan.splits = emulated_machine.splits;
+    }
+    emulated_calls[plan.kernel]++;
     run->plan = &plan;
     for (int32_t i = 0; i < plan.stage_count; i++) {
         run->functions[i] = (dg_cuda_function_t *)(void *)&plan.stage[i].specialisation;
