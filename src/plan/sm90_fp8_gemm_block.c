@@ -48,45 +48,11 @@ const char *dg_sm90_fp8_gemm_block_obstacle(const dg_work_t *work) {
     return obstacle != NULL ? obstacle : find_scale_obstacle(b, 128);
 }
 
-<<<<<<< HEAD
-/* What was measured on an H200; the time of a launch is taken off the tiles. Tiles below 128 x 128 wait
- * for loads. */
-typedef struct measured_t {
-    int32_t math_groups, stages, unroll_k;
-    dg_tile_cost_t cost;
-} measured_t;
-
-static const measured_t measured[] = {
-    {2, 4, 4, {256, 128, 1106, 3430}},
-    {2, 3, 4, {256, 128, 1112, 2800}},
-    {2, 4, 1, {256, 128, 1148, 3040}},
-    {3, 4, 4, {192, 128, 819, 2030}},
-    {3, 4, 1, {192, 128, 860, 1510}},
-    {3, 5, 4, {192, 128, 801, 2700}},
-    {2, 5, 4, {128, 192, 820, 2810}},
-    {2, 5, 4, {128, 160, 718, 2410}},
-    {2, 5, 1, {128, 128, 636, 1380}},
-    {2, 6, 1, {128, 128, 636, 1380}},
-    {2, 7, 1, {128, 96, 560, 1300}},
-    {2, 8, 1, {128, 64, 510, 1200}},
-    {1, 8, 1, {64, 128, 520, 1400}},
-    {1, 12, 1, {64, 64, 500, 1000}},
-};
-
-/* What storing a tile costs beyond BF16 by TMA: estimated, 14 elements a clock for each of what F32
- * has more and c brings, 32 where rows are copied in pieces of 16 bytes and 10 in smaller ones. */
-static float more_tile_clocks(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
-    const float area = (float)(f->block_m * f->block_n);
-    const float ways = (float)f->out_f32 + (float)(f->add_c * (1 + f->out_f32));
-    if (dg_sm90_fp8_gemm_block_stores_by_tma(work)) return ways * area / 14;
-    return ways * area / 14 + area / (work->d_alignment >= 16 ? 32 : 10);
-=======
 /* Clocks that storing a tile takes where rows of d cannot be stored by TMA: estimated, 32 elements a clock
  * where they are copied in pieces of 16 bytes and 10 in smaller ones. */
 static float copy_clocks(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {
     if (dg_sm90_fp8_gemm_block_stores_by_tma(work)) return 0;
     return (float)(f->block_m * f->block_n) / (work->d_alignment >= 16 ? 32 : 10);
->>>>>>> main
 }
 
 static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work) {

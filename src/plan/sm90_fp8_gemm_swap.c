@@ -21,11 +21,14 @@
 #define BAND_ROWS 8
 #define MAX_EXTENT (INT32_MAX - 1024)
 
-<<<<<<< HEAD
 /* Measured on an H200: a CTA takes this long for a block of k, however small its tile; but no more
  * bytes than this reach an SM in a clock. */
 #define BLOCK_CLOCKS 430.f
 #define BYTES_PER_CLOCK 50.f
+#define LAUNCH_CLOCKS 7600.f
+#define OVERLAP_LOSS .1f
+#define MEMORY_SHARE .92f
+#define LIST_US 3.f
 
 /* What a tile costs beyond its products, for each element, and to add the sums of a cluster. */
 #define TILE_CLOCKS 1200.f
@@ -42,14 +45,6 @@ static int32_t usable_ctas(const dg_machine_t *machine, const dg_plan_options_t 
         dg_usable_ctas(machine, options, cluster == 1 ? 1 : 2) * (part ? 1 : per_sm);
     const int32_t clusters = ctas / cluster, left_out = clusters > 4 ? (clusters + 9) / 10 : 0;
     return cluster <= 2 ? ctas : (clusters - left_out) * cluster;
-=======
-/* Clusters of 4 or 8 big CTAs leave some SMs out: 120 of 132 ran at once. */
-static int32_t usable_ctas(
-    const dg_machine_t *machine, const dg_plan_options_t *options, int32_t cluster) {
-    const int32_t ctas = dg_usable_ctas(machine, options, cluster == 1 ? 1 : 2);
-    const int32_t clusters = ctas / cluster;
-    return cluster <= 2 ? ctas : (clusters - clusters / 11) * cluster;
->>>>>>> main
 }
 
 /* What the kernel's text asserts, and whether a candidate is made for this kind of work. */
@@ -81,24 +76,6 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *
         .most = (dense ? usual : dg_group_tile_bound(work, f->block_m)) * columns};
 }
 
-static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work) {
-    /* a product of 32 columns takes the tensor cores as long as one of 48 */
-    const int32_t width = f->block_m < 48 ? 48 : f->block_m;
-    const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
-    const dg_tile_t tile = {.kernel = ID,
-        .family = work->family,
-        .block_m = f->block_m,
-        .block_n = f->block_n,
-        .math_m = f->block_n,
-        .math_n = width,
-        .stored = (float)(f->block_m * f->block_n) / (float)f->splits,
-        .f32 = work->out_dtype == DG_DTYPE_F32,
-        .accumulates = work->accumulates,
-        .splits = f->splits,
-        .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    return dg_find_tile_cost(&tile);
-}
-
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */
 static float price_candidate(const dg_specialisation_t *candidate, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options, int64_t bytes) {
@@ -108,17 +85,20 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
         return INFINITY;
-<<<<<<< HEAD
     /* CTAs that share an SM share what reaches it */
     const float per_sm = (float)cut.tiles / (float)machine->sms;
     const float at_once = f->per_sm == 1 || per_sm < 1 ? 1 : per_sm > 2 ? 2 : per_sm;
     const float load = at_once * (float)((f->block_m + f->block_n) * 128) / BYTES_PER_CLOCK;
-    const dg_tile_cost_t tile = {f->block_n, f->block_m, load > BLOCK_CLOCKS ? load : BLOCK_CLOCKS,
-        TILE_CLOCKS + (float)(f->block_m * f->block_n) / (float)f->splits * CLOCKS_PER_ELEMENT +
-            (f->splits > 1 ? CLUSTER_CLOCKS : 0)};
-=======
-    const dg_tile_cost_t tile = find_cost(f, work);
->>>>>>> main
+    const dg_tile_cost_t tile = {.math_m = f->block_n,
+        .math_n = f->block_m,
+        .launch_clocks = LAUNCH_CLOCKS,
+        .block_clocks = load > BLOCK_CLOCKS ? load : BLOCK_CLOCKS,
+        .tile_clocks = TILE_CLOCKS +
+                       (float)(f->block_m * f->block_n) / (float)f->splits * CLOCKS_PER_ELEMENT +
+                       (f->splits > 1 ? CLUSTER_CLOCKS : 0),
+        .overlap_loss = OVERLAP_LOSS,
+        .memory_share = MEMORY_SHARE,
+        .list_us = LIST_US};
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_ceil_div(dg_ceil_div(work->k, 128), f->splits),
         .ctas = cut.ctas,
