@@ -4,12 +4,10 @@
  * the catalogue. Called by the kernels' planning files through dg_find_tile_cost().
  *
  * How they were found: `deepgemm tune` timed all candidates for the shapes of bench/shapes/gpu_*.json
- * and for 120 random ones (tools/draw_gemm_shapes.py, seeds 1 and 2) on an H200, driver 580, on
- * 2026-11-30. The model was fitted to the logarithms of these times; candidates within 1.3 of the
- * fastest, or predicted within 1.15 of it, counted 20 times as much as others.
- * tools/judge_plans.py tells what the choices lose against the same readings: 0.7% in the mean, 5.0% at
- * the 95th percentile (3.1% and 17.4% before). A tile without a row
- * is priced by the nearest one.
+ * and for 120 random ones on an H200, driver 580, on 2026-11-30. The model was fitted to the logarithms
+ * of these times; candidates within 1.3 of the fastest, or predicted within 1.15 of it, counted 20 times
+ * as much as others. On 60 shapes that were not in the fit the choices lost 0.5% in the mean and 4.7% at
+ * the 95th percentile (docs/planning.md). A tile without a row is priced by the nearest one.
  */
 #include <math.h>
 #include <stddef.h>
