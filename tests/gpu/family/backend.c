@@ -95,7 +95,9 @@ static dg_status_t download(dg_status_t status) {
     size_t clean = 0;
     for (int i = 0; i < gpu.count; i++) {
         const copy_t *copy = &gpu.copies[i];
-        if (status == DG_STATUS_OK) memcpy(copy->host, gpu.image + copy->at, copy->bytes);
+        /* inputs may lie in memory that cannot be written */
+        if (status == DG_STATUS_OK && memcmp(copy->host, gpu.image + copy->at, copy->bytes) != 0)
+            memcpy(copy->host, gpu.image + copy->at, copy->bytes);
         memset(gpu.image + copy->at, 0xFF, copy->bytes);
     }
     while (clean < gpu.used && gpu.image[clean] == 0xFF) clean++;
