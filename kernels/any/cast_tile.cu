@@ -137,29 +137,28 @@ DEVICE uint32_t row_max(const uint32_t *words) {
 
 DEVICE void store_codes(
     const dg_any_cast_side_t *side, int columns, uint8_t *at, const uint32_t *codes) {
-    const bool e4m3 = side->dtype == DG_CODE_E4M3;
     if (side->vector && columns == COLUMNS) {
-        if (e4m3)
-            st_global_x2(at, codes);
-        else
+        if (FP4)
             st_global_u32(at, codes[0]);
+        else
+            st_global_x2(at, codes);
         return;
     }
     const uint64_t all = codes[0] | (uint64_t)codes[1] << 32;
-    const int bytes = e4m3 ? columns : columns / 2;
+    const int bytes = FP4 ? columns / 2 : columns;
     UNROLL_BY(1)
     for (int c = 0; c < bytes; c++)
         st_global_u8(at + c * side->data_stride[3], (uint32_t)(all >> 8 * c) & 0xFFu);
 }
 
 /* Eight codes of a row: each value times its inverse, a byte each or four bits. */
-DEVICE void encode_row(const dg_any_cast_side_t *side, const uint32_t *words, const float *inverse,
-    bool infinite, uint32_t *codes) {
+DEVICE void encode_row(
+    const uint32_t *words, const float *inverse, bool infinite, uint32_t *codes) {
     float scaled[COLUMNS];
     UNROLL
     for (int c = 0; c < COLUMNS; c++) scaled[c] = value_of(words, c) * inverse[c];
     codes[0] = codes[1] = 0;
-    if (side->dtype != DG_CODE_E4M3) {
+    if (FP4) {
         UNROLL
         for (int c = 0; c < COLUMNS; c++) codes[0] |= encode_e2m1(scaled[c]) << 4 * c;
         return;
@@ -180,7 +179,7 @@ DEVICE void encode_tile(const tile_t *tile, const part_t *part, const values_t v
     const float *row_inverse, const float *column_inverse) {
     const dg_any_cast_side_t *side = part->side;
     const int64_t *stride = side->data_stride;
-    const int64_t column = side->dtype == DG_CODE_E4M3 ? tile->column : tile->column / 2;
+    const int64_t column = FP4 ? tile->column / 2 : tile->column;
     uint8_t *at = (uint8_t *)side->data + tile->batch_0 * stride[0] + tile->batch_1 * stride[1] +
                   (tile->rows.begin + tile->row) * stride[2] + column * stride[3];
     bool infinite = false;
@@ -195,7 +194,7 @@ DEVICE void encode_tile(const tile_t *tile, const part_t *part, const values_t v
         UNROLL
         for (int c = 0; c < COLUMNS; c++)
             inverse[c] = row_inverse != NULL ? row_inverse[i] : column_inverse[c];
-        encode_row(side, values[i], inverse, infinite, codes);
+        encode_row(values[i], inverse, infinite, codes);
         if (tile->row + 2 * i < part->rows) store_codes(side, tile->columns, at, codes);
         at += 2 * stride[2];
     }

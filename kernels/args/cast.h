@@ -13,6 +13,7 @@
  *
  * Specialisation of any_cast_tile:
  *   WIDE              1: x is F32; 0: BF16
+ *   FP4               1: codes are E2M1X2; 0: E4M3
  * of the others:
  *   THREADS           of a CTA */
 #ifndef DG_KERNEL_ARGS_CAST_H
