@@ -129,22 +129,24 @@ static dg_cast_launch_t *add_launch(dg_cast_launches_t *launches, int32_t kernel
     int32_t at_most, uint32_t shared_bytes) {
     dg_cast_launch_t *launch = &launches->launch[launches->count++];
     *launch = (dg_cast_launch_t){.stage = {
-        .specialisation = {.kernel = kernel, .values = {THREADS}},
-        .grid = work < 1 ? 1 : work < at_most ? (uint32_t)work : (uint32_t)at_most,
-        .threads = THREADS,
-        .cluster = 1,
-        .shared_bytes = shared_bytes,
-    }};
+                                     .specialisation = {.kernel = kernel, .values = {THREADS}},
+                                     .grid = work < 1         ? 1
+                                             : work < at_most ? (uint32_t)work
+                                                              : (uint32_t)at_most,
+                                     .threads = THREADS,
+                                     .cluster = 1,
+                                     .shared_bytes = shared_bytes,
+                                 }};
     return launch;
 }
 
 /* CTAs that are on the GPU at once walk over groups; without any, each tile is a CTA's only one. */
-static void add_tiles(const dg_any_cast_args_t *args, const dg_machine_t *machine,
-    dg_cast_launches_t *launches) {
+static void add_tiles(
+    const dg_any_cast_args_t *args, const dg_machine_t *machine, dg_cast_launches_t *launches) {
     const bool wide = args->x_dtype == DG_DTYPE_F32, grouped = args->groups.form != 0;
     const int32_t at_most = grouped ? machine->sms * (wide ? 2 : 3) : INT32_MAX;
-    dg_cast_launch_t *launch = add_launch(launches, DG_KERNEL_ANY_CAST_TILE, count_tiles(args),
-        at_most, DG_CAST_TILE_SHARED_BYTES);
+    dg_cast_launch_t *launch = add_launch(
+        launches, DG_KERNEL_ANY_CAST_TILE, count_tiles(args), at_most, DG_CAST_TILE_SHARED_BYTES);
     launch->stage.specialisation.values[0] = wide;
     launch->stage.specialisation.values[1] = args->side[0].dtype == DG_DTYPE_E2M1X2;
     launch->args = *args;
@@ -164,13 +166,12 @@ static void add_pieces(const dg_any_cast_args_t *args, int32_t kernel, const dg_
         ->args = *args;
 }
 
-static void add_factors(const dg_any_cast_args_t *args, const dg_machine_t *machine,
-    dg_cast_launches_t *launches) {
+static void add_factors(
+    const dg_any_cast_args_t *args, const dg_machine_t *machine, dg_cast_launches_t *launches) {
     const int64_t *gran = args->side[0].gran, *extent = args->extent;
-    const double rows = ((double)dg_ceil_div(extent[ROWS], gran[ROWS]) +
-                            (double)args->groups.count) *
-                        (double)dg_ceil_div(extent[0], gran[0]) *
-                        (double)dg_ceil_div(extent[1], gran[1]);
+    const double rows =
+        ((double)dg_ceil_div(extent[ROWS], gran[ROWS]) + (double)args->groups.count) *
+        (double)dg_ceil_div(extent[0], gran[0]) * (double)dg_ceil_div(extent[1], gran[1]);
     add_launch(launches, DG_KERNEL_ANY_CAST_FACTORS, rows, CTAS_PER_SM * machine->sms,
         DG_CAST_FACTORS_SHARED_BYTES(THREADS))
         ->args = *args;
