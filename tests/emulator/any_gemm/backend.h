@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 /* How the next calls run: the specialisation (NULL: the general GEMM's, by its tile: 64 or 128; 0: as
- * the planner likes), the SMs, and which of the schedules of check.h. With `planned`, what the planner
- * chooses of all kernels, under the settings behind it (dg_plan_options_t). */
+ * the planner likes), the SMs, and the schedule: below 5 one of check.h's, else a seed. With `planned`,
+ * what the planner chooses of all kernels, under the settings behind it (dg_plan_options_t). */
 typedef struct emulated_machine_t {
     int32_t block, sms;
     uint32_t schedule;
