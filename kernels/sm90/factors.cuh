@@ -12,6 +12,7 @@
  * all at once, the prefetches would hold up the factors behind them. */
 #pragma once
 #include "device/bulk.cuh"
+#include "device/fence.cuh"
 #include "device/global.cuh"
 #include "device/shared.cuh"
 #include "sm90/ring.cuh"
@@ -109,6 +110,17 @@ DEVICE int share_c(const args_t *args, int k_blocks) {
     return BLOCK_M * C_LINES / (k_blocks + 1) / 32 * 32 + 32;
 }
 
+/* Factors of rows and columns that a tile has not are read too, though their sums are never stored: once
+ * they are zeros, and later those of another tile. */
+DEVICE void clear_factors(void) {
+    const uint32_t zeros[4] = {0, 0, 0, 0};
+    UNROLL_BY(1)
+    for (uint32_t at = lane_index() * 16; at < 2 * STAGES * SCALE_BYTES; at += 32 * 16)
+        st_shared_x4(shared_base() + AT_SCALES + at, zeros);
+    fence_proxy_async();
+    warp_sync();
+}
+
 /* The warp: all tiles. */
 DEVICE void load_scales(const args_t *args) {
     const bool bulk =
@@ -117,6 +129,7 @@ DEVICE void load_scales(const args_t *args) {
     tile_place_t place = {0, 0};
     place_t p = {0, 0};
     tile_t tile;
+    if (bulk) clear_factors();
     while (next_tile(&args->tiles, &walk, &tile)) {
         const int share = share_c(args, tile.k_blocks), lane = (int)lane_index();
         tile_place_t next = place;
