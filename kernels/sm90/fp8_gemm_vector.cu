@@ -44,10 +44,11 @@
 #endif
 #include "device/wgmma.cuh"
 
-/* The warp that brings factors has more to remember than other kernels' loaders, and the math warps can
- * spare it. */
-#define LOAD_REGISTERS 56
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : 224)
+/* The warps that bring factors and prepare have more to remember than other kernels' loaders, most of
+ * all those that turn b beside a gathered a; the math warps can spare it. */
+#define TURNS_B_ALONE (!A_MN && B_MN)
+#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 56 : TURNS_B_ALONE ? 72 : 56)
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : TURNS_B_ALONE ? 216 : 224)
 #include "sm90/cta.cuh"
 
 #define PREPARE (B_MN || SCHEDULE == DG_SCHEDULE_K_GROUPED)
@@ -210,16 +211,20 @@ DEVICE void load_tiles(const args_t *args) {
 DEVICE void gather_operands(
     const args_t *args, const tile_t *tile, const k_range_t *range, int group, int k, place_t p) {
     const dg_k_segment_t *s = args->tiles.segments + group;
-    const int64_t pitch_a = args->flat_a ? range->count : args->pitch_a;
-    const int64_t pitch_b = args->flat_b ? range->count : args->pitch_b;
-    const uint8_t *a = args->data_a + tile->row * pitch_a + k;
-    const uint8_t *b = args->data_b + tile->column * pitch_b + k;
-    a += args->flat_a ? (int64_t)ld_global_u64(&s->flat_begin_a) * args->tiles.m : range->begin;
-    b += args->flat_b ? (int64_t)ld_global_u64(&s->flat_begin_b) * args->tiles.n : range->begin;
-    if (!A_MN && range->gather_a)
-        gather_block(a_at(p), BLOCK_M, a, pitch_a, tile->rows, range->count - k);
-    if (!B_MN && range->gather_b)
-        gather_block(b_at(p), BLOCK_N, b, pitch_b, tile->columns, range->count - k);
+    if (!A_MN && range->gather_a) {
+        const int64_t pitch = args->flat_a ? range->count : args->pitch_a;
+        const int64_t begin =
+            args->flat_a ? (int64_t)ld_global_u64(&s->flat_begin_a) * args->tiles.m : range->begin;
+        gather_block(a_at(p), BLOCK_M, args->data_a + begin + tile->row * pitch + k, pitch,
+            tile->rows, range->count - k);
+    }
+    if (!B_MN && range->gather_b) {
+        const int64_t pitch = args->flat_b ? range->count : args->pitch_b;
+        const int64_t begin =
+            args->flat_b ? (int64_t)ld_global_u64(&s->flat_begin_b) * args->tiles.n : range->begin;
+        gather_block(b_at(p), BLOCK_N, args->data_b + begin + tile->column * pitch + k, pitch,
+            tile->columns, range->count - k);
+    }
 }
 
 /* Two warps: make of a stage that TMA brought for them what the tensor core can multiply. */

@@ -14,15 +14,14 @@
 DEVICE void gather_block(
     uint32_t tile, int rows, const uint8_t *from, int64_t pitch, int valid, int count) {
     const int thread = (int)((warp_index() & 1) * 32 + lane_index());
-    UNROLL_BY(1)
-    for (int i = thread; i < rows * 8; i += 64) {
-        const int row = i / 8, column = i % 8;
-        uint32_t words[4] = {0, 0, 0, 0};
-        UNROLL
-        for (int byte = 0; byte < 16; byte++)
-            if (row < valid && column * 16 + byte < count)
-                words[byte / 4] |= ld_global_u8(from + row * pitch + column * 16 + byte)
-                                   << byte % 4 * 8;
-        st_shared_x4(tile + mn_offset((uint32_t)row, (uint32_t)column), words);
+    UNROLL_BY(1) /* a word at a time: a piece of 16 bytes takes more registers than there are */
+    for (int i = thread; i < rows * 32; i += 64) {
+        const int row = i / 32, at = i % 32 * 4;
+        const uint8_t *bytes = from + row * pitch + at;
+        uint32_t word = 0;
+        UNROLL_BY(1)
+        for (int byte = 0; byte < 4 && row < valid && at + byte < count; byte++)
+            word |= ld_global_u8(bytes + byte) << byte * 8;
+        st_shared_u32(tile + mn_offset((uint32_t)row, (uint32_t)at / 16) + (uint32_t)at % 16, word);
     }
 }
