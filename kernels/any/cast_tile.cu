@@ -250,7 +250,7 @@ DEVICE void reduce_rows(const values_t values, uint32_t lanes, uint32_t *amax) {
 
 /* Lanes of a block share its rows: lane number j makes the factor of row j, j + lanes, .. for all,
  * because a division costs more than eight shuffles. */
-DEVICE void cast_rows(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
+DEVICE void cast_flat_blocks(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
     const values_t values) {
     const dg_any_cast_side_t *side = part->side;
     const uint32_t lane = lane_index(), lanes = (uint32_t)side->gran[3] / COLUMNS;
@@ -325,7 +325,7 @@ DEVICE void make_factors(
     const uint32_t width = columns ? 7 : 4; /* log2 of the columns in MAXIMA */
     const uint32_t step = columns ? 1 : COLUMNS, gran = (uint32_t)side->gran[2];
     const int64_t first_column = tile->column - lane_index() % 16 * COLUMNS;
-    for (uint32_t e = thread_index(); e < TILE >> side->row_shift << width; e += THREADS) {
+    for (uint32_t e = thread_index(); e < (uint32_t)TILE >> side->row_shift << width; e += THREADS) {
         const uint32_t row = e >> width, c = e & ((1u << width) - 1);
         uint32_t max = 0;
         for (uint32_t w = 0; w < gran / WARP_ROWS; w++)
@@ -339,7 +339,7 @@ DEVICE void make_factors(
     }
 }
 
-DEVICE void cast_blocks(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
+DEVICE void cast_tall_blocks(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
     const values_t values) {
     const dg_any_cast_side_t *side = part->side;
     const uint32_t lane = lane_index() % 16;
@@ -382,9 +382,9 @@ DEVICE void cast_tile(
             find_part(&args->side[s], &tile->rows, tile->rows.factors[0]);
         tile->rows.factors[0] = tile->rows.factors[1];
         if (part.side->row_shift == 0)
-            cast_rows(args, tile, &part, values);
+            cast_flat_blocks(args, tile, &part, values);
         else
-            cast_blocks(args, tile, &part, values);
+            cast_tall_blocks(args, tile, &part, values);
     }
 }
 

@@ -4,10 +4,12 @@
  * that make one specialisation of it. Included by both sides, and by the emulator's tests.
  *
  * Specialisation, all by #define in front of the text:
- *   BLOCK_M, BLOCK_N  tile of one CTA; BLOCK_M a multiple of 64 * MATH_GROUPS, BLOCK_N of 32
+ *   BLOCK_M, BLOCK_N  tile of one CTA; BLOCK_M a multiple of 64 * MATH_GROUPS, BLOCK_N of 16
  *   STAGES            depth of the ring, in blocks of 64 k
  *   MATH_GROUPS       warpgroups that multiply: 1, 2 or 3
  *   SHARE             DG_SHARE_*: what a cluster of two CTAs loads once
+ *   TURNS             0: the warpgroups share a tile's rows; 1: two of them take tiles in turn, so
+ *                     that one multiplies while the other stores
  *   A_MN, B_MN        1: m (n) is the fastest axis of the operand; 0: k is
  *   SCHEDULE          DG_SCHEDULE_*
  * Type of d, presence of c and alignment of rows are run-time arguments: they touch the end of a
@@ -31,10 +33,16 @@ typedef struct dg_sm90_bf16_gemm_args {
     int32_t reserved;
 } dg_sm90_bf16_gemm_args_t;
 
+/* Longer k than this goes to tiles that add up their sums in two steps: those that leave the registers
+ * for it, with at most 64 sums in a thread. The tensor cores' own addition is off by 2^-20 of the
+ * magnitude at 43000 k. */
+#define DG_SM90_BF16_GEMM_LONG_K 32768
+#define DG_SM90_BF16_GEMM_HAS_TOTALS(warp_rows, block_n) ((warp_rows) * (block_n) <= 128)
+
 /* Dynamic shared memory of a specialisation: ring, a chunk of 2 KB for each math warp, barriers,
- * tiles. */
-#define DG_SM90_BF16_GEMM_SHARED_BYTES(block_m, block_n, stages, math_groups)                      \
-    ((stages) * ((block_m) + ((block_n) + 63) / 64 * 64) * 128 +                                   \
-        (math_groups)*4 * DG_OUTPUT_CHUNK_BYTES + (stages)*24 + DG_SM90_TILE_RING_BYTES)
+ * tiles. lines_n: BLOCK_N, rounded up to 64 if n is fastest in b */
+#define DG_SM90_BF16_GEMM_SHARED_BYTES(block_m, lines_n, stages, math_groups)                      \
+    ((stages) * ((block_m) + (lines_n)) * 128 + (math_groups)*4 * DG_OUTPUT_CHUNK_BYTES +          \
+        (stages)*24 + DG_SM90_TILE_RING_BYTES)
 
 #endif

@@ -27,4 +27,6 @@ DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE",
         "OUT_F32", "UNROLL_K"))
 DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "TURNS", "A_MN", "B_MN", "SCHEDULE"))
+DG_KERNEL(SM90_BF16_GEMM_SWAP, "sm90_bf16_gemm_swap", "sm90/bf16_gemm_swap.cu", 90,
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES"))

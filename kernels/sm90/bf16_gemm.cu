@@ -40,10 +40,14 @@
 #    define WGMMA_SHAPES WGMMA_SHAPE(BLOCK_N)
 #endif
 #include "device/wgmma.cuh"
+#if TURNS
+#    define MATH_ROWS (BLOCK_M * MATH_GROUPS)
+#    define RING_WARPS 4
+#endif
 #include "sm90/cta.cuh"
 
 #define BLOCK_K 64
-#define LINES_N ((BLOCK_N + 63) / 64 * 64) /* rows of B in shared memory */
+#define LINES_N (B_MN ? (BLOCK_N + 63) / 64 * 64 : BLOCK_N) /* rows of B in shared memory */
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES (LINES_N * 128)
 #define PART_BYTES (64 * 128) /* 64 rows, or 64 mn times 64 k */
@@ -54,19 +58,24 @@
 #define AT_EMPTY (AT_FULL + STAGES * 8)
 #define AT_TAIL (AT_EMPTY + STAGES * 8)
 #define SHARED_BYTES (AT_TAIL + STAGES * 8)
-/* What a stage's loads bring: with k fastest, BLOCK_N rows of B and no more. */
-#define STAGE_BYTES (A_BYTES + (B_MN ? B_BYTES : BLOCK_N * 128))
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+
+/* The tensor cores cut off what they add: of every so many blocks of k the sums are taken out and added
+ * in FP32, where registers allow. The host gives longer k to such tiles only. */
+#define HAS_TOTALS DG_SM90_BF16_GEMM_HAS_TOTALS(WARP_ROWS, BLOCK_N)
+#define TOTAL_BLOCKS (DG_SM90_BF16_GEMM_LONG_K / BLOCK_K)
 
 /* TMA wants 16-byte aligned coordinates on the fastest axis. */
 #define K_ALIGNMENT (A_MN && B_MN ? 1 : 8)
 
 static_assert(WARP_ROWS <= 2, "one or two sub-tiles are stored");
-static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "output chunks; width of wgmma");
+static_assert(BLOCK_N % 16 == 0 && BLOCK_N <= 256, "output chunks; width of wgmma");
+static_assert(!TURNS || MATH_GROUPS == 2, "warpgroups wait for each other in pairs");
 static_assert(SHARE != DG_SHARE_A || !A_MN || BLOCK_M % 128 == 0, "parts of A are loaded whole");
 static_assert(
     SHARE != DG_SHARE_B || SCHEDULE != DG_SCHEDULE_M_GROUPED, "row tiles come one by one");
 static_assert(SHARE != DG_SHARE_B || !B_MN || BLOCK_N % 128 == 0, "parts of B are loaded whole");
-static_assert(SHARED_BYTES == DG_SM90_BF16_GEMM_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, MATH_GROUPS),
+static_assert(SHARED_BYTES == DG_SM90_BF16_GEMM_SHARED_BYTES(BLOCK_M, LINES_N, STAGES, MATH_GROUPS),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
@@ -164,7 +173,7 @@ DEVICE void load_tiles(const args_t *args) {
                 load_operand(&args->a, base + p.stage * A_BYTES, barrier, k, tile.row, BLOCK_M,
                     a_matrix, A_MN, SHARE == DG_SHARE_A);
                 load_operand(&args->b, base + AT_B + p.stage * B_BYTES, barrier, k, tile.column,
-                    B_MN ? LINES_N : BLOCK_N, b_matrix, B_MN, SHARE == DG_SHARE_B);
+                    LINES_N, b_matrix, B_MN, SHARE == DG_SHARE_B);
                 p = next_place(p);
             }
         }
@@ -229,8 +238,7 @@ DEVICE void trim_tiles(const args_t *args) {
                     mbarrier_wait(tail_barrier(p), parities >> p.stage & 1);
                     parities ^= 1u << p.stage;
                     trim(base + p.stage * A_BYTES, BLOCK_M, A_MN, begin, end);
-                    trim(base + AT_B + p.stage * B_BYTES, B_MN ? LINES_N : BLOCK_N, B_MN, begin,
-                        end);
+                    trim(base + AT_B + p.stage * B_BYTES, LINES_N, B_MN, begin, end);
                     fence_proxy_async();
                     warp_sync();
                     if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
@@ -289,21 +297,50 @@ DEVICE void start_products(float (*sums)[BLOCK_N / 2], uint64_t a, uint64_t b) {
     pin_sums(sums);
 }
 
-/* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
- * d. */
+/* Moves the sums into the totals. */
+DEVICE void take_sums(float (*totals)[BLOCK_N / 2], float (*sums)[BLOCK_N / 2]) {
+    pin_sums(sums);
+    wgmma_wait<0>();
+    pin_sums(sums);
+    UNROLL
+    for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++) {
+        totals[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] += sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)];
+        sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
+    }
+}
+
+/* Warpgroups that take turns: waits until the stages of my tile are next. A parity tells only two
+ * rounds of the ring apart, so nobody may wait for stages that lie further ahead. */
+DEVICE void wait_turn(uint32_t group) {
+    if (TURNS) bar_sync(1 + group, 256);
+}
+DEVICE void end_turn(uint32_t group) {
+    if (TURNS) bar_arrive(1 + (group ^ 1), 256);
+}
+
+/* One math warpgroup: for every tile, or every other one, all k blocks of its WARP_ROWS sub-tiles,
+ * then their rows of d. */
 DEVICE void multiply(const args_t *args) {
     const uint32_t base = shared_base(), warp = warp_index(), group = warp / 4;
-    const uint64_t a = describe(base + group * WARP_ROWS * PART_BYTES, A_MN);
+    const uint32_t part = TURNS ? 0 : group; /* of the tile's rows */
+    const uint64_t a = describe(base + part * WARP_ROWS * PART_BYTES, A_MN);
     const uint64_t b = describe(base + AT_B, B_MN);
     const uint32_t chunk = base + AT_CHUNKS + warp * DG_OUTPUT_CHUNK_BYTES;
-    const int warp_row = (int)(group * 64 * WARP_ROWS + warp % 4 * 16);
+    const int warp_row = (int)(part * 64 * WARP_ROWS + warp % 4 * 16);
+    uint32_t turn = 0; /* whose tile comes next */
     place_t p = {0, 0}, last = p;
     tile_place_t tile_place = {0, 0};
     float sums[WARP_ROWS][BLOCK_N / 2];
+    float totals[WARP_ROWS][BLOCK_N / 2] = {};
 
-    for (int k_blocks; (k_blocks = wait_tile(tile_place)) >= 0;) {
+    if (group == 1) end_turn(group);
+    for (int k_blocks; (k_blocks = wait_tile(tile_place)) >= 0; turn ^= 1) {
         const tile_t tile = take_tile(tile_place);
         tile_place = next_tile_place(tile_place);
+        if (TURNS && turn != group) {
+            p = place_after(p, k_blocks);
+            continue;
+        }
         destination_t to = find_destination(&args->out, &tile, warp_row);
         destination_t ahead = to;
         UNROLL
@@ -315,6 +352,7 @@ DEVICE void multiply(const args_t *args) {
         for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++)
             sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
 
+        wait_turn(group);
         for (int k = 0; k < k_blocks; k++) {
             wait_full(p);
             start_products(sums, a + p.stage * (A_BYTES / 16), b + p.stage * (B_BYTES / 16));
@@ -324,13 +362,23 @@ DEVICE void multiply(const args_t *args) {
             }
             last = p;
             p = next_place(p);
+            if (HAS_TOTALS && k % TOTAL_BLOCKS == TOTAL_BLOCKS - 1) take_sums(totals, sums);
         }
+        end_turn(group);
         uint32_t added[CHUNKS_AHEAD][4][4] = {};
         begin_rows(&to, BLOCK_N, added);
         pin_sums(sums);
         wgmma_wait<0>();
         pin_sums(sums);
         if (k_blocks > 0) release(last);
+        if (HAS_TOTALS && k_blocks >= TOTAL_BLOCKS) {
+            UNROLL
+            for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++) {
+                float *total = &totals[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)];
+                sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] += *total;
+                *total = 0.f;
+            }
+        }
         /* Not a loop: the compiler leaves one this long as it is, and indexes registers. */
         store_rows(&to, sums[0], chunk, BLOCK_N, added);
         if (WARP_ROWS == 2) {
@@ -339,6 +387,7 @@ DEVICE void multiply(const args_t *args) {
             store_rows(&to, sums[WARP_ROWS - 1], chunk, BLOCK_N, added);
         }
     }
+    if (turn == group) wait_turn(group);
 }
 
 KERNEL(THREADS) dg_sm90_bf16_gemm(KERNEL_PARAMETER dg_sm90_bf16_gemm_args_t args) {

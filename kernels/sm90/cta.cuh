@@ -27,6 +27,10 @@
 #define CLUSTER_N (SHARE == DG_SHARE_A ? 2 : 1)
 #define WARP_ROWS (MATH_ROWS / 64 / MATH_GROUPS) /* 64-row products of a warpgroup per k block */
 #define MATH_WARPS (MATH_GROUPS * 4)
+/* Math warps that read a stage of the ring. */
+#ifndef RING_WARPS
+#    define RING_WARPS MATH_WARPS
+#endif
 #define THREADS (MATH_GROUPS * 128 + 128)
 /* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
  * which is already the most a thread can have when there are only two. A kernel whose loaders need

@@ -34,7 +34,7 @@ typedef struct destination {
     uint8_t *d;       /* the first element; outside the matrix if rows or columns is not positive */
     const uint8_t *c; /* null: nothing is added */
     int64_t d_pitch, c_pitch; /* bytes from row to row */
-    int rows, columns;        /* how many of them there are */
+    int rows, columns;        /* how many of them there are; columns: of the tile */
     bool f32, wide;           /* as in dg_output_args_t */
 } destination_t;
 
@@ -53,7 +53,7 @@ DEVICE destination_t find_destination(const dg_output_args_t *out, const tile_t 
     to.d += (tile->row + row) * to.d_pitch + tile->column * size;
     if (to.c) to.c += (tile->row + row) * to.c_pitch + tile->column * size;
     to.rows = tile->rows - row;
-    to.columns = tile->columns;
+    to.columns = tile->columns < BLOCK_N ? tile->columns : BLOCK_N;
     to.f32 = out->f32 != 0;
     to.wide = out->wide != 0;
     return to;
@@ -76,12 +76,12 @@ DEVICE void prefetch_c(const destination_t *to, int columns) {
             prefetch_global(to->c + row * to->c_pitch + x * size);
 }
 
-/* sums: [16] of 32 columns, as a chunk of f32 */
-DEVICE void put_f32(uint32_t chunk, const float *sums) {
+/* sums: [columns / 2], columns 16 or 32, as a chunk of f32 */
+DEVICE void put_f32(uint32_t chunk, const float *sums, int columns) {
     const uint32_t row = lane_index() / 4, quarter = lane_index() % 4;
     warp_sync();
     UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < (uint32_t)columns / 8; i++) {
         const float *s = sums + i * 4;
         const uint32_t at = i * 2 + quarter / 2, byte = quarter % 2 * 8;
         st_shared_x2(chunk_at(chunk, row, at) + byte, bits_from_f32(s[0]), bits_from_f32(s[1]));
@@ -90,7 +90,7 @@ DEVICE void put_f32(uint32_t chunk, const float *sums) {
     warp_sync();
 }
 
-/* sums: [columns / 2], columns 32 or 64, as a chunk of bf16 */
+/* sums: [columns / 2], columns 16 to 64, as a chunk of bf16 */
 DEVICE void put_bf16(uint32_t chunk, const float *sums, int columns) {
     const uint32_t lane = lane_index();
     warp_sync();
@@ -131,9 +131,9 @@ DEVICE void store_rounded(const destination_t *to, const float *sums, uint32_t c
         UNROLL
         for (int i = 0; i < 4; i++) {
             uint32_t values[4];
+            if (!has_piece(to, i, x, 8)) continue;
             get_piece(values, chunk, i);
-            if (has_piece(to, i, x, 8) && (int)lane_index() % 8 * 8 < width)
-                st_global_x4(rows[i] + x * 2, values);
+            st_global_x4(rows[i] + x * 2, values);
         }
     }
 }
@@ -146,7 +146,7 @@ DEVICE float element(const uint32_t *words, int j, bool f32) {
 
 /* Chunks of c that are on their way: a load takes as long as five chunks take to be stored, and more
  * registers than these there are not. */
-#define CHUNKS_AHEAD 3
+#define CHUNKS_AHEAD (WARP_ROWS * BLOCK_N > 256 ? 1 : 3)
 
 /* Starts to read what is added to the chunk at column x. added: [4][4] */
 DEVICE void read_c(
@@ -168,6 +168,7 @@ DEVICE void write_sums(const destination_t *to, uint8_t *const *rows, uint32_t c
     bool f32, const uint32_t *added) {
     uint32_t values[4];
     float s[4];
+    if (!has_piece(to, i, x, 4)) return;
     get_piece(values, chunk, i);
     UNROLL
     for (int j = 0; j < 4; j++) {
@@ -180,7 +181,6 @@ DEVICE void write_sums(const destination_t *to, uint8_t *const *rows, uint32_t c
         values[0] = pack_bf16(s[0], s[1]);
         values[1] = pack_bf16(s[2], s[3]);
     }
-    if (!has_piece(to, i, x, 4)) return;
     if (f32)
         st_global_x4(rows[i] + x * 4, values);
     else
@@ -211,7 +211,7 @@ DEVICE void store_summed(const destination_t *to, const float *sums, uint32_t ch
     UNROLL
     for (int x = 0; x < columns; x += 32) {
         uint32_t(*mine)[4] = added[x / 32 % CHUNKS_AHEAD];
-        put_f32(chunk, sums + x / 2);
+        put_f32(chunk, sums + x / 2, columns - x < 32 ? columns - x : 32);
         UNROLL
         for (int i = 0; i < 4; i++) write_sums(to, rows, chunk, i, x, f32, mine[i]);
         if (x + CHUNKS_AHEAD * 32 < columns) read_c(to, c_rows, x + CHUNKS_AHEAD * 32, f32, mine);
@@ -239,13 +239,13 @@ DEVICE void write_elements(const destination_t *to, uint32_t chunk, int x) {
     }
 }
 
-/* Stores a warp's 16 rows. sums: [columns / 2], columns a multiple of 32; added: of begin_rows */
+/* Stores a warp's 16 rows. sums: [columns / 2], columns a multiple of 16; added: of begin_rows */
 DEVICE void store_rows(const destination_t *to, const float *sums, uint32_t chunk, int columns,
     uint32_t (*added)[4][4]) {
     if (!to->wide) {
         UNROLL
         for (int x = 0; x < columns; x += 32) {
-            put_f32(chunk, sums + x / 2);
+            put_f32(chunk, sums + x / 2, columns - x < 32 ? columns - x : 32);
             write_elements(to, chunk, x);
         }
     } else if (to->f32) {

@@ -5,7 +5,7 @@
  * shared memory).
  *
  *   full[s]   counts one arrival of each producer and the bytes of its copies: stage s may be read
- *   empty[s]  counts every math warp of every CTA that the stage was loaded for, since a multicast
+ *   empty[s]  counts every warp that reads it, of every CTA that the stage was loaded for, since a multicast
  *             load writes into all of them: stage s may be overwritten
  *
  * All roles walk the same places: init_ring by one thread, then for each k block of each tile
@@ -26,6 +26,12 @@ DEVICE place_t next_place(place_t p) {
     return {wraps ? 0 : p.stage + 1, wraps ? p.parity ^ 1 : p.parity};
 }
 
+/* `count` places on. */
+DEVICE place_t place_after(place_t p, int count) {
+    const uint32_t stage = p.stage + (uint32_t)count;
+    return {stage % STAGES, p.parity ^ (stage / STAGES & 1)};
+}
+
 DEVICE uint32_t full_barrier(place_t p) {
     return shared_base() + AT_FULL + p.stage * 8;
 }
@@ -37,7 +43,7 @@ DEVICE uint32_t empty_barrier(place_t p) {
 DEVICE void init_ring(uint32_t producers) {
     for (uint32_t s = 0; s < STAGES; s++) {
         mbarrier_init(full_barrier({s, 0}), producers);
-        mbarrier_init(empty_barrier({s, 0}), MATH_WARPS * RING_CTAS);
+        mbarrier_init(empty_barrier({s, 0}), RING_WARPS * RING_CTAS);
     }
 }
 

@@ -80,7 +80,11 @@ dg_status_t dg_cuda_record_event(dg_cuda_device_t *device, void *event, void *st
     RETURN_CALL(device, cuEventRecord, event, stream);
 }
 
+static dg_status_t wait_for(dg_cuda_device_t *device, void *event) {
+    RETURN_CALL(device, cuEventSynchronize, event);
+}
+
 dg_status_t dg_cuda_elapsed(dg_cuda_device_t *device, void *begin, void *end, float *ms) {
-    DG_TRY_DRIVER(device->driver, cuEventSynchronize, (end));
+    DG_TRY(wait_for(device, end));
     RETURN_CALL(device, cuEventElapsedTime, ms, begin, end);
 }

@@ -13,6 +13,7 @@ static dg_cuda_run_fn *const launchers[DG_KERNEL_COUNT] = {
     [DG_KERNEL_SM90_FP8_GEMM_SWAP] = dg_cuda_run_sm90_fp8_gemm_swap,
     [DG_KERNEL_SM90_FP8_GEMM_VECTOR] = dg_cuda_run_sm90_fp8_gemm_vector,
     [DG_KERNEL_SM90_BF16_GEMM] = dg_cuda_run_sm90_bf16_gemm,
+    [DG_KERNEL_SM90_BF16_GEMM_SWAP] = dg_cuda_run_sm90_bf16_gemm_swap,
 };
 
 dg_status_t dg_cuda_run(const dg_cuda_run_t *run) {

@@ -34,5 +34,6 @@ dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_block;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_swap;
 dg_cuda_run_fn dg_cuda_run_sm90_fp8_gemm_vector;
 dg_cuda_run_fn dg_cuda_run_sm90_bf16_gemm;
+dg_cuda_run_fn dg_cuda_run_sm90_bf16_gemm_swap;
 
 #endif

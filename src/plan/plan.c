@@ -19,6 +19,7 @@ static dg_plan_kernel_fn *const planners[DG_KERNEL_COUNT] = {
     [DG_KERNEL_SM90_FP8_GEMM_SWAP] = dg_plan_sm90_fp8_gemm_swap,
     [DG_KERNEL_SM90_FP8_GEMM_VECTOR] = dg_plan_sm90_fp8_gemm_vector,
     [DG_KERNEL_SM90_BF16_GEMM] = dg_plan_sm90_bf16_gemm,
+    [DG_KERNEL_SM90_BF16_GEMM_SWAP] = dg_plan_sm90_bf16_gemm_swap,
 };
 
 dg_plan_kernel_fn *dg_kernel_planner(int32_t kernel, const dg_machine_t *machine) {

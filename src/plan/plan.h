@@ -51,6 +51,7 @@ dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_block;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_swap;
 dg_plan_kernel_fn dg_plan_sm90_fp8_gemm_vector;
 dg_plan_kernel_fn dg_plan_sm90_bf16_gemm;
+dg_plan_kernel_fn dg_plan_sm90_bf16_gemm_swap;
 
 /* The planning function of a kernel; NULL for a helper, which has none, and for a kernel that does not
  * run on the machine. */

@@ -32,7 +32,7 @@ static const char *find_side_obstacle(const dg_work_side_t *side) {
     return NULL;
 }
 
-static const char *find_obstacle(const dg_work_t *work) {
+const char *dg_sm90_bf16_gemm_obstacle(const dg_work_t *work) {
     const char *obstacle = find_side_obstacle(&work->a);
     if (obstacle == NULL) obstacle = find_side_obstacle(&work->b);
     if (obstacle != NULL) return obstacle;
@@ -52,6 +52,11 @@ typedef struct cut_t {
     int64_t most;  /* of any call */
 } cut_t;
 
+/* Rows of b in shared memory. */
+static int32_t lines_n(const dg_sm90_bf16_gemm_fields_t *f) {
+    return f->b_mn ? (f->block_n + 63) / 64 * 64 : f->block_n;
+}
+
 static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options) {
     const int32_t cluster = f->share == DG_SHARE_NONE ? 1 : 2;
@@ -64,7 +69,7 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
         .shared_bytes =
-            DG_SM90_BF16_GEMM_SHARED_BYTES(f->block_m, f->block_n, f->stages, f->math_groups),
+            DG_SM90_BF16_GEMM_SHARED_BYTES(f->block_m, lines_n(f), f->stages, f->math_groups),
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = rows * columns,
         .most = most_rows * columns};
@@ -72,20 +77,33 @@ static cut_t cut_work(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work
 
 /* What the kernel's text asserts, so that no candidate is planned that does not compile. */
 static bool is_valid(const dg_sm90_bf16_gemm_fields_t *f) {
+    const int32_t groups = f->turns ? 1 : f->math_groups; /* that share a tile */
     const bool tile = f->math_groups >= 1 && f->math_groups <= 3 && f->block_m > 0 &&
-                      f->block_m <= 256 && f->block_m % (64 * f->math_groups) == 0 &&
-                      f->block_m <= 128 * f->math_groups && f->block_n > 0 && f->block_n <= 256 &&
-                      f->block_n % 32 == 0;
+                      f->block_m <= 256 && f->block_m % (64 * groups) == 0 &&
+                      f->block_m <= 128 * groups && f->block_n > 0 && f->block_n <= 256 &&
+                      f->block_n % 16 == 0 && (!f->turns || f->math_groups == 2);
     const bool halves = (f->share != DG_SHARE_A || !f->a_mn || f->block_m % 128 == 0) &&
                         (f->share != DG_SHARE_B || !f->b_mn || f->block_n % 128 == 0) &&
                         (f->share != DG_SHARE_B || f->schedule != DG_SCHEDULE_M_GROUPED);
     return tile && halves && f->stages >= 2 && f->stages <= 32 && f->share >= 0 && f->share <= 2;
 }
 
+/* k of a usual sum is longer than the tensor cores may add up alone. Of tokens in groups, the longest
+ * is taken to be twice the mean. */
+static bool is_long(const dg_work_t *work) {
+    const bool groups = work->family == DG_FAMILY_K_GROUPED_GEMM &&
+                        work->k_output != DG_K_OUTPUT_SUM && work->group_count > 1;
+    return (groups ? work->k / work->group_count * 2 : work->k) > DG_SM90_BF16_GEMM_LONG_K;
+}
+static bool has_totals(const dg_sm90_bf16_gemm_fields_t *f) {
+    const int32_t rows = f->block_m / 64 / (f->turns ? 1 : f->math_groups);
+    return DG_SM90_BF16_GEMM_HAS_TOTALS(rows, f->block_n);
+}
+
 /* DG_SCHEDULE_* follow the families. */
 static bool fits(const dg_sm90_bf16_gemm_fields_t *f, const dg_work_t *work) {
     return f->schedule == work->family - DG_FAMILY_GEMM && f->a_mn == !work->a.k_contiguous &&
-           f->b_mn == !work->b.k_contiguous;
+           f->b_mn == !work->b.k_contiguous && (has_totals(f) || !is_long(work));
 }
 
 /* A product 32 columns wide takes the tensor cores as long as one of 48. Rows of d that are not stored in
@@ -100,7 +118,7 @@ static dg_tile_cost_t find_cost(const dg_sm90_bf16_gemm_fields_t *f, const dg_wo
         .family = work->family,
         .block_m = f->block_m,
         .block_n = f->block_n,
-        .variant = f->share,
+        .variant = f->share + (f->turns ? 4 : 0),
         .math_m = f->block_m,
         .math_n = width,
         .stored = area,
@@ -151,7 +169,7 @@ static void fill_plan(const dg_specialisation_t *specialisation, const dg_work_t
 
 bool dg_plan_sm90_bf16_gemm(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
-    const char *obstacle = find_obstacle(work);
+    const char *obstacle = dg_sm90_bf16_gemm_obstacle(work);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
     const dg_specialisation_t *best =
         dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);

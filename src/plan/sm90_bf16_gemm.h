@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "plan/kernel.h"
+#include "plan/work.h"
 
 /* In the order of kernels/args/kernels.h; tests/plan checks that. */
 typedef struct dg_sm90_bf16_gemm_fields_t {
-    int32_t block_m, block_n, stages, math_groups, share, a_mn, b_mn, schedule;
+    int32_t block_m, block_n, stages, math_groups, share, turns, a_mn, b_mn, schedule;
 } dg_sm90_bf16_gemm_fields_t;
 
 static inline dg_sm90_bf16_gemm_fields_t dg_sm90_bf16_gemm_fields(
@@ -21,5 +22,8 @@ static inline dg_sm90_bf16_gemm_fields_t dg_sm90_bf16_gemm_fields(
     memcpy(&fields, specialisation->values, sizeof fields);
     return fields;
 }
+
+/* NULL if the kernel can do the work, else what it asks for. sm90_bf16_gemm_swap asks for more. */
+const char *dg_sm90_bf16_gemm_obstacle(const dg_work_t *work);
 
 #endif

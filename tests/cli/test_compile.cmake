@@ -100,6 +100,23 @@ expect_match(OUT "^1 kernels, 0 bad\n$")
 run_cli(cache prune --max-mib 0)
 expect_match(OUT "1 kernels removed")
 
+# What a shape needs, from deepgemm plan to deepgemm compile.
+run_cli(plan gemm --m 4096 --n 7168 --k 2048 --machine H200 --kernels --rows-to 300)
+expect_status(0)
+split_lines(NEEDED)
+list(LENGTH NEEDED COUNT)
+file(WRITE ${WORK_DIR}/needed.txt "${OUT}")
+run_cli(compile --list ${WORK_DIR}/needed.txt --again)
+expect_status(1) # the fake compiler is gone
+expect_match(ERR "no run-time compiler")
+set(ENV{DG_JIT_NVCC_COMPILER} ${FAKE_NVCC})
+run_cli(compile --list ${WORK_DIR}/needed.txt --again)
+expect_status(0)
+expect_match(OUT "${COUNT} compiled, 0 ready before, 0 failed")
+run_cli(cache list)
+expect_match(OUT "\n${COUNT} kernels, ")
+run_cli(cache prune --max-mib 0)
+
 # The catalogue: nothing to do where it is built in.
 run_cli(info --json)
 json_member(EMBEDDED "${OUT}" kernels embedded)

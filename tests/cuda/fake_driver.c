@@ -328,6 +328,7 @@ static dg_cu_result_t cuStreamCreate(dg_cu_stream_t *stream, uint32_t flags) {
 
 static dg_cu_result_t cuStreamDestroy(dg_cu_stream_t stream) {
     ENTER(cuStreamDestroy);
+    NEED_CONTEXT();
     free(stream);
     return DG_CU_SUCCESS;
 }
@@ -349,6 +350,7 @@ static dg_cu_result_t cuEventCreate(dg_cu_event_t *event, uint32_t flags) {
 
 static dg_cu_result_t cuEventDestroy(dg_cu_event_t event) {
     ENTER(cuEventDestroy);
+    NEED_CONTEXT();
     free(event);
     return DG_CU_SUCCESS;
 }
@@ -364,12 +366,14 @@ static dg_cu_result_t cuEventRecord(dg_cu_event_t event, dg_cu_stream_t stream) 
 
 static dg_cu_result_t cuEventSynchronize(dg_cu_event_t event) {
     ENTER(cuEventSynchronize);
+    NEED_CONTEXT();
     NEED(event != NULL, DG_CU_INVALID_HANDLE);
     return DG_CU_SUCCESS;
 }
 
 static dg_cu_result_t cuEventElapsedTime(float *ms, dg_cu_event_t begin, dg_cu_event_t end) {
     ENTER(cuEventElapsedTime);
+    NEED_CONTEXT();
     *ms = (float)(*(int *)(void *)end - *(int *)(void *)begin);
     return DG_CU_SUCCESS;
 }

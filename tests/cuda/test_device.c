@@ -125,7 +125,8 @@ static void contexts_are_put_aside_and_given_back(void **state) {
         const int32_t depth = controls.depth();
         assert_int_equal(dg_cuda_enter(device, &scope), DG_STATUS_OK);
         assert_int_equal(controls.depth(), depth + cases[i].pushes);
-        if (cases[i].current < 0) assert_int_equal(fake->calls[FAKE_cuCtxGetDevice], 0); /* an error */
+        if (cases[i].current < 0)
+            assert_int_equal(fake->calls[FAKE_cuCtxGetDevice], 0); /* an error */
         assert_int_equal(fake->calls[FAKE_cuCtxPushCurrent], cases[i].pushes);
         dg_cuda_leave(&scope);
         assert_int_equal(controls.depth(), depth);

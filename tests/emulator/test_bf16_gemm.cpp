@@ -2,6 +2,7 @@
 //
 // bf16_gemm on the emulator, race checker on: every layout, ragged shapes, more tiles than CTAs,
 // more blocks than stages; groups of any length with NaN between and around them.
+#include "args/bf16_gemm.h"
 #include "bf16_run.h"
 #include "check.h"
 
@@ -69,6 +70,15 @@ TEST(k_in_the_middle_of_a_block) {
         run("bf16_tn", shape(64, 64, k), 1);
     }
 }
+TEST(k_longer_than_one_sum) {
+    const emu::Specialisation &kernel = emu::find_specialisation("bf16_nt");
+    for (const int32_t k : {DG_SM90_BF16_GEMM_LONG_K, DG_SM90_BF16_GEMM_LONG_K + 72}) {
+        dg_bf16_shape_t s = into_f32(shape(130, 8, k));
+        s.exact = true;
+        const std::string wrong = run_bf16(kernel, s, check::schedules()[0], 1);
+        if (!wrong.empty()) throw std::runtime_error(wrong);
+    }
+}
 TEST(c_is_added) {
     dg_bf16_shape_t s = shape(130, 72, 136);
     s.accumulates = true;
@@ -96,10 +106,20 @@ TEST(pairs_share_b) {
 TEST(three_warpgroups) {
     run("bf16_three", shape(200, 104, 200), 2);
 }
+TEST(warpgroups_take_turns) {
+    run("bf16_turns", shape(128, 80, 64), 1); /* one tile: the second warpgroup has none */
+    run("bf16_turns", shape(300, 200, 200), 2);
+    run("bf16_turns", into_f32(shape(300, 88, 520), true), 1);
+    dg_bf16_shape_t s = shape(130, 83, 72);
+    s.narrow = true;
+    s.accumulates = true;
+    run("bf16_turns", s, 1);
+}
 TEST(groups_of_tokens) {
     const std::vector<dg_bf16_range_t> groups = {{0, 0}, {0, 1}, {1, 64}, {64, 128}, {128, 193},
         {193, 320}, {320, 320}, {320, 448}, {450, 579}};
-    for (const char *name : {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn", "bf16_k_pairs"}) {
+    for (const char *name :
+        {"bf16_k_tn", "bf16_k_nt", "bf16_k_nn", "bf16_k_pairs", "bf16_k_turns"}) {
         run(name, into_f32(grouped(72, 136, 600, groups), true), 4);
         dg_bf16_shape_t s = grouped(72, 136, 600, groups);
         run(name, s, 4);
@@ -115,7 +135,7 @@ TEST(groups_at_the_end_of_tokens) {
 TEST(groups_of_rows) {
     const std::vector<dg_bf16_range_t> groups = {
         {0, 1}, {1, 64}, {64, 64}, {64, 193}, {200, 265}, {265, 266}};
-    for (const char *name : {"bf16_m_nt", "bf16_m_nn"}) {
+    for (const char *name : {"bf16_m_nt", "bf16_m_nn", "bf16_m_turns"}) {
         run(name, grouped(300, 136, 136, groups), 4);
         dg_bf16_shape_t s = grouped(300, 67, 72, groups);
         s.narrow = true;

@@ -2,6 +2,7 @@
 //
 // Global memory across CTAs: bounds, races, flags, fences, atomics, dynamic tile counters.
 #include "device/barrier.cuh"
+#include "device/bytes.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
 #include "device/shared.cuh"
@@ -34,6 +35,8 @@ TEST(words_of_every_size) {
         REQUIRE(ld_global_u64(buffer.data + 10) == 0x0807060504030201ull);
         REQUIRE(ld_global_u16(reinterpret_cast<uint8_t *>(buffer.data + 10) + 2) == 0x0403);
         REQUIRE(ld_global_u8(reinterpret_cast<uint8_t *>(buffer.data + 10) + 5) == 0x06);
+        st_global_u8(reinterpret_cast<uint8_t *>(buffer.data + 10) + 2, 0x1EE);
+        REQUIRE(ld_global_u32(buffer.data + 10) == 0x04EE0201);
         REQUIRE(ld_constant_f32(reinterpret_cast<float *>(buffer.data) + 9) == 2.5f);
         st_global_u64(buffer.data + 10, 5);
         REQUIRE(ld_global_u32(buffer.data + 10) == 5 && ld_global_u32(buffer.data + 11) == 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Number formats, and the shared bit arithmetic of swizzles and descriptors.
+#include "device/bytes.cuh"
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
 #include "device/swizzle.cuh"
@@ -51,6 +52,19 @@ TEST(e4m3_becomes_f16_exactly) {
     REQUIRE(
         emu::f32_from_f16(0x3C01) == 1.f + 1.f / 1024 && emu::f32_from_f16(0x8001) == -0x1p-24f);
     REQUIRE(std::isinf(emu::f32_from_f16(0x7C00)) && emu::f32_from_f16(0x7BFF) == 65504.f);
+}
+// Two encoders of the vocabulary, one for any GPU: the same codes for ties, specials and the rest.
+TEST(both_encoders_of_e4m3_agree) {
+    for (uint32_t i = 0; i < 0x10000; i++) {
+        const float value = f32_from_bits(i << 16 | (i * 0x9E37u & 0xFFFF));
+        REQUIRE((encode_e4m3x2(value, -value) & 0x7F7F) == (pack_e4m3(value, -value) & 0x7F7F));
+    }
+    REQUIRE(encode_e4m3x2(448.f, -1000.f) == 0xFE7E);
+    REQUIRE(encode_e4m3x2(0x1p-9f, -0x1.8p-9f) == 0x8201); // the tie goes to the even code
+}
+TEST(larger_of_each_half) {
+    REQUIRE(max_u16x2(0x00018000, 0x7FFF0001) == 0x7FFF8000u);
+    REQUIRE(max_u16x2(0xFFFF0000, 0xFFFEFFFF) == 0xFFFFFFFFu);
 }
 TEST(bytes_chosen) {
     REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x7250) == 0x77225500u);

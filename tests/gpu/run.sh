@@ -32,11 +32,12 @@ if [ -n "$golden" ]; then
     limited 60 golden.log "$build/gpu_conformance" "$build/conformance.cubin" - "$golden"
 fi
 # One program of each kind under compute-sanitizer: barriers of all sorts, multicast into a peer, bulk
-# groups, a warpgroup's products. All of them take longer than a minute there.
+# groups, a warpgroup's products. These take six seconds, all of them more than a minute.
 if command -v compute-sanitizer >/dev/null; then
     limited 120 synccheck.log compute-sanitizer --tool synccheck --target-processes all --error-exitcode 9 \
         "$build/gpu_conformance" "$build/conformance.cubin" - "${golden:-$out/sm90_primitives.txt}" \
-        barrier_steps load_multicast send_to_peer bulk_round_trip wgmma_e4m3_k128
+        barrier_steps load_multicast send_to_peer bulk_round_trip wgmma_e4m3_k128 hand_over \
+        read_from_peer
 else
     echo "== synccheck: not run, compute-sanitizer is not installed"
 fi

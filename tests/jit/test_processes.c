@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Many processes on one cache folder: each kernel is compiled once between them, a holder of the lock
- * that is killed is followed by the next, and one that hangs is not waited for for ever.
+ * that is killed is followed by the next, one that hangs is not waited for for ever, and whoever is
+ * killed while it writes leaves nothing that others take for a kernel.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,8 @@
 #include <cmocka.h>
 
 #include "jit/cache_lock.h"
+#include "jit/cache_walk.h"
+#include "jit/disk.h"
 #include "scene.h"
 
 enum { PROCESSES = 16, KERNELS = 3 };
@@ -113,11 +116,59 @@ static void a_lock_is_waited_for_so_long_and_no_longer(void **state) {
     assert_true(dg_lock_cache_key(&folder, one, 10).file < 0);
 }
 
+/* Stores kernels of 300 KiB, new ones and old ones again, until it is killed. */
+static void store_for_ever(void) {
+    static char cubin[300 << 10];
+    memset(cubin, 'k', sizeof cubin);
+    for (int32_t i = 0;; i++) {
+        dg_program_t program;
+        const dg_specialisation_t specialisation = some_specialisation(i % 20);
+        CHECK(dg_describe_program(&specialisation, 90, &program) == DG_STATUS_OK);
+        dg_store_on_disk(&program, "nvcc 13.0.1", cubin, sizeof cubin);
+    }
+}
+
+typedef struct tally_t {
+    int good, bad;
+} tally_t;
+
+static void count_kernel(void *user, const dg_cache_file_t *file) {
+    tally_t *tally = user;
+    tally->good += file->fault == NULL;
+    tally->bad += file->fault != NULL;
+}
+
+static void a_kill_at_any_moment_leaves_whole_kernels(void **state) {
+    (void)state;
+    const char *const variables[] = {"DG_JIT_CACHE_DIR=killed", NULL};
+    static dg_cache_folder_t folder = {.writable = true};
+    clear_scene();
+    snprintf(folder.path, sizeof folder.path, "%s/killed", scene_folder());
+    snprintf(folder.kernels, sizeof folder.kernels, "%s/killed/kernels", scene_folder());
+    tally_t tally = {0};
+    for (int round = 0; round < 25; round++) {
+        const pid_t child = start_child(store_for_ever, variables);
+        tally = (tally_t){0};
+        for (int i = 0; i < 2000 && tally.good == 0; i++) { /* until it is at work */
+            pause_ms(1);
+            assert_int_equal(dg_walk_cache(&folder, count_kernel, &tally), DG_STATUS_OK);
+        }
+        pause_ms(1 + round * 7 % 13);
+        kill(child, SIGKILL);
+        assert_false(child_succeeds(child));
+        tally = (tally_t){0};
+        assert_int_equal(dg_walk_cache(&folder, count_kernel, &tally), DG_STATUS_OK);
+        assert_int_equal(tally.bad, 0);
+        assert_true(tally.good > 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cold_cache_compiles_each_kernel_once),
         cmocka_unit_test(a_killed_process_is_followed),
         cmocka_unit_test(a_lock_is_waited_for_so_long_and_no_longer),
+        cmocka_unit_test(a_kill_at_any_moment_leaves_whole_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,8 @@ dg_status_t dg_cuda_launch(dg_cuda_device_t *device, const dg_cuda_launch_t *lau
     const dg_specialisation_t *specialisation = (const void *)launch->function;
     const dg_kernel_t *kernel = dg_find_kernel(specialisation->kernel);
     const char *wrong = emulate_launch(kernel->name, kernel->fields, specialisation->values,
-        kernel->field_count, launch->grid, launch->threads, launch->shared_bytes, launch->args,
-        emulated_machine.schedule);
+        kernel->field_count, launch->grid, launch->threads, launch->cluster, launch->shared_bytes,
+        launch->args, emulated_machine.schedule);
     DG_REQUIRE(wrong == NULL, DG_STATUS_INTERNAL, kernel->name, "", "%s; see the emulator", wrong);
     return DG_STATUS_OK;
 }
@@ -70,6 +70,8 @@ static dg_status_t launch_plan(const dg_cuda_run_t *run) {
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_SWAP)
         return dg_cuda_run_sm90_fp8_gemm_swap(run);
     if (run->plan->kernel == DG_KERNEL_SM90_BF16_GEMM) return dg_cuda_run_sm90_bf16_gemm(run);
+    if (run->plan->kernel == DG_KERNEL_SM90_BF16_GEMM_SWAP)
+        return dg_cuda_run_sm90_bf16_gemm_swap(run);
     if (run->plan->kernel == DG_KERNEL_SM90_FP8_GEMM_VECTOR)
         return dg_cuda_run_sm90_fp8_gemm_vector(run);
     return dg_cuda_run_any_gemm(run);
@@ -101,6 +103,12 @@ static dg_status_t make_plan(const dg_work_t *work, dg_plan_t *plan) {
 static dg_status_t compute(dg_cuda_run_t *run) {
     dg_plan_t plan = {0};
     DG_TRY(make_plan(run->work, &plan));
+    if (emulated_machine.splits > 0) {
+        const uint32_t splits = (uint32_t)emulated_machine.splits;
+        plan.stage[0].grid = plan.stage[0].grid / (uint32_t)plan.splits * splits;
+        plan.stage[0].cluster = splits;
+        plan.splits = emulated_machine.splits;
+    }
     emulated_calls[plan.kernel]++;
     run->plan = &plan;
     for (int32_t i = 0; i < plan.stage_count; i++) {

@@ -19,12 +19,14 @@ extern "C" {
 #endif
 
 /* How the next calls run: the specialisation (NULL: the general GEMM's, by its tile: 64 or 128; 0: as
- * the planner likes), the SMs, and which of the schedules of check.h. With `planned`, what the planner
- * chooses of all kernels, under the settings behind it (dg_plan_options_t). */
+ * the planner likes), the SMs, and the schedule: below 5 one of check.h's, else a seed. With `planned`,
+ * what the planner chooses of all kernels, under the settings behind it (dg_plan_options_t). */
 typedef struct emulated_machine_t {
     int32_t block, sms;
     uint32_t schedule;
     const dg_specialisation_t *only;
+    int32_t
+        splits; /* CTAs that share a tile, if the kernel leaves it open; 0: as the planner likes */
     int32_t planned, num_sms, block_m_multiple, block_n_multiple, batch_invariant;
 } emulated_machine_t;
 extern emulated_machine_t emulated_machine;
@@ -35,8 +37,8 @@ extern int32_t emulated_calls[DG_KERNEL_COUNT];
 /* One launch of the kernel of that name whose macros have these values, in the order of
  * kernels/args/kernels.h. NULL, or what the emulator found wrong. */
 const char *emulate_launch(const char *kernel, const char *const *fields, const int32_t *values,
-    int32_t count, uint32_t grid, uint32_t threads, size_t shared_bytes, const void *args,
-    uint32_t schedule);
+    int32_t count, uint32_t grid, uint32_t threads, uint32_t cluster, size_t shared_bytes,
+    const void *args, uint32_t schedule);
 
 /* The emulated map of a tensor with these extents, byte strides of axes 1 .. rank - 1, and box.
  * element_bytes: 1, 2 or 4. NULL, or what is wrong with it. */

@@ -15,18 +15,29 @@ static bool is_it(
     return true;
 }
 
+// The first few numbers are the schedules that all tests of the emulator use, others are seeds.
+static emu::Config config_of(uint32_t schedule) {
+    const auto usual = check::schedules();
+    if (schedule < usual.size()) return usual[schedule];
+    emu::Config config;
+    config.seed = schedule;
+    config.delay = schedule % 4 ? emu::Delay::Random : emu::Delay::Longest;
+    config.polls_until_livelock = 100000;
+    return config;
+}
+
 const char *emulate_launch(const char *kernel, const char *const *fields, const int32_t *values,
-    int32_t count, uint32_t grid, uint32_t threads, size_t shared_bytes, const void *args,
-    uint32_t schedule) {
+    int32_t count, uint32_t grid, uint32_t threads, uint32_t cluster, size_t shared_bytes,
+    const void *args, uint32_t schedule) {
     static std::string wrong;
-    const auto schedules = check::schedules();
     for (const emu::Specialisation &s : emu::specialisations(kernel)) {
         if (!is_it(s, fields, values, count)) continue;
         if (s.threads != threads || s.shared_bytes != shared_bytes)
             return "the plan and the kernel's text count other threads or shared memory";
         try {
-            emu::launch(schedules[schedule % schedules.size()],
-                emu::make_launch(s, grid, args, s.args_bytes));
+            emu::Launch launch = emu::make_launch(s, grid, args, s.args_bytes);
+            launch.cluster = cluster; /* a kernel may leave it open */
+            emu::launch(config_of(schedule), launch);
             return nullptr;
         } catch (const std::exception &e) {
             wrong = e.what();

@@ -26,7 +26,7 @@ static dg_specialisation_t chosen;
 static void choose(rng_t *rng, int schedule, bool a_mn, bool b_mn) {
     char text[300];
     snprintf(text, sizeof text,
-        "sm90_bf16_gemm BLOCK_M=64 BLOCK_N=64 STAGES=3 MATH_GROUPS=1 SHARE=0 A_MN=%d B_MN=%d "
+        "sm90_bf16_gemm BLOCK_M=64 BLOCK_N=64 STAGES=3 MATH_GROUPS=1 SHARE=0 TURNS=0 A_MN=%d B_MN=%d "
         "SCHEDULE=%d",
         a_mn, b_mn, schedule);
     if (dg_parse_specialisation(text, &chosen) != DG_STATUS_OK) fail_msg("%s", dg_last_error());

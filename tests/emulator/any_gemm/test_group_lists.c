@@ -84,7 +84,7 @@ static void launch(const char *kernel, const void *args) {
     static const int32_t values[] = {1024};
     static uint32_t schedule = 0;
     const char *wrong = emulate_launch(
-        kernel, fields, values, 1, 1, 1024, DG_GROUP_SCAN_SHARED_BYTES(1024), args, schedule++);
+        kernel, fields, values, 1, 1, 1024, 1, DG_GROUP_SCAN_SHARED_BYTES(1024), args, schedule++);
     if (wrong != NULL) fail_msg("%s: %s", kernel, wrong);
 }
 

@@ -4,12 +4,15 @@
  * planner chooses from the whole catalogue for 1 to 200 SMs and any setting, on the emulator with its
  * race checker. Judged as the CPU backend is: every element, nothing beside them, NaN in all padding.
  * Then what batch_invariant promises: a row's bits do not depend on the rows beside it.
+ *
+ *     emulator_planned_api [ROUNDS [FIRST_ROUND]]      200 calls a round
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -24,6 +27,13 @@ static int64_t pick(rng_t *rng, const int64_t *values, int64_t count) {
 #define PICK(rng, ...)                                                                             \
     pick((rng), (const int64_t[]){__VA_ARGS__},                                                    \
         sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static uint64_t rounds = 1, first_round = 0;
+
+/* Runs a family's calls, numbered from 1 on, `calls` of them a round. */
+static void repeat(uint64_t calls, void (*call)(uint64_t seed)) {
+    for (uint64_t i = 0; i < rounds * calls; i++) call(first_round * calls + i + 1);
+}
 
 static void draw_machine(rng_t *rng) {
     const int64_t sms = PICK(rng, 1, 2, 3, 7, 132, rng_range(rng, 1, 200));
@@ -89,22 +99,24 @@ static int64_t draw_pad(rng_t *rng, int64_t n) {
     return rng_range(rng, 0, 2) ? (16 - n % 16) % 16 : rng_range(rng, 0, 3);
 }
 
+static void call_dense(uint64_t seed) {
+    rng_t rng = rng_make(seed * 7919);
+    drawn_t x = draw(&rng);
+    const int64_t m = draw_extent(&rng), n = draw_extent(&rng), k = draw_k(&rng);
+    const int64_t even = x.kind == ANYTHING ? k + k % 2 : k; /* two E2M1 share a byte */
+    draw_machine(&rng);
+    if (x.kind == BF16 || x.kind == VECTOR) {
+        x.a.mn_major = rng_range(&rng, 0, 1);
+        x.b.mn_major = rng_range(&rng, 0, 1);
+    }
+    const gemm_case_t test = {
+        .a = x.a, .b = x.b, .d = x.d, .c = x.c, .judge = x.judge, .d_pad = draw_pad(&rng, n)};
+    gemm_verify(NULL, &test, m, n, even, seed);
+}
+
 static void dense(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        rng_t rng = rng_make(seed * 7919);
-        drawn_t x = draw(&rng);
-        const int64_t m = draw_extent(&rng), n = draw_extent(&rng), k = draw_k(&rng);
-        const int64_t even = x.kind == ANYTHING ? k + k % 2 : k; /* two E2M1 share a byte */
-        draw_machine(&rng);
-        if (x.kind == BF16 || x.kind == VECTOR) {
-            x.a.mn_major = rng_range(&rng, 0, 1);
-            x.b.mn_major = rng_range(&rng, 0, 1);
-        }
-        const gemm_case_t test = {
-            .a = x.a, .b = x.b, .d = x.d, .c = x.c, .judge = x.judge, .d_pad = draw_pad(&rng, n)};
-        gemm_verify(NULL, &test, m, n, even, seed);
-    }
+    repeat(60, call_dense);
 }
 
 /* Some empty, all empty, one that takes all, many of few. */
@@ -121,29 +133,31 @@ static int64_t draw_sizes(rng_t *rng, int64_t *sizes, int64_t *sum) {
     return groups;
 }
 
+static void call_m_grouped(uint64_t seed) {
+    rng_t rng = rng_make(seed * 104729);
+    int64_t sizes[16], sum;
+    drawn_t x = draw(&rng);
+    const int64_t groups = draw_sizes(&rng, sizes, &sum);
+    const int64_t n = draw_extent(&rng), k = draw_k(&rng);
+    draw_machine(&rng);
+    const m_grouped_case_t test = {.a = x.a,
+        .b = x.b,
+        .d = x.d,
+        .c = x.c,
+        .judge = x.judge,
+        .d_pad = draw_pad(&rng, n),
+        .form = (dg_group_form_t)rng_range(&rng, 1, 6),
+        .value_type = rng_range(&rng, 0, 1) ? DG_DTYPE_I32 : DG_DTYPE_I64,
+        .tail = rng_range(&rng, 0, 40),
+        .alignment = (int32_t)PICK(&rng, 1, 32, 48, 128),
+        .zero_padding = rng_range(&rng, 0, 1) ? DG_ON : DG_OFF,
+        .gather = rng_range(&rng, 0, 7) == 0};
+    m_grouped_verify(NULL, &test, sizes, groups, n, x.kind == ANYTHING ? k + k % 2 : k, seed);
+}
+
 static void m_grouped(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        rng_t rng = rng_make(seed * 104729);
-        int64_t sizes[16], sum;
-        drawn_t x = draw(&rng);
-        const int64_t groups = draw_sizes(&rng, sizes, &sum);
-        const int64_t n = draw_extent(&rng), k = draw_k(&rng);
-        draw_machine(&rng);
-        const m_grouped_case_t test = {.a = x.a,
-            .b = x.b,
-            .d = x.d,
-            .c = x.c,
-            .judge = x.judge,
-            .d_pad = draw_pad(&rng, n),
-            .form = (dg_group_form_t)rng_range(&rng, 1, 6),
-            .value_type = rng_range(&rng, 0, 1) ? DG_DTYPE_I32 : DG_DTYPE_I64,
-            .tail = rng_range(&rng, 0, 40),
-            .alignment = (int32_t)PICK(&rng, 1, 32, 48, 128),
-            .zero_padding = rng_range(&rng, 0, 1) ? DG_ON : DG_OFF,
-            .gather = rng_range(&rng, 0, 7) == 0};
-        m_grouped_verify(NULL, &test, sizes, groups, n, x.kind == ANYTHING ? k + k % 2 : k, seed);
-    }
+    repeat(60, call_m_grouped);
 }
 
 static k_spec_t draw_side(rng_t *rng, bool bf16, dg_k_form_t form, int64_t mn, values_t values) {
@@ -158,33 +172,35 @@ static k_spec_t draw_side(rng_t *rng, bool bf16, dg_k_form_t form, int64_t mn, v
         .values = values};
 }
 
+static void call_k_grouped(uint64_t seed) {
+    rng_t rng = rng_make(seed * 1299709);
+    int64_t sizes[16], sum;
+    const bool bf16 = seed % 2, first = rng_range(&rng, 0, 1);
+    const int64_t groups = draw_sizes(&rng, sizes, &sum);
+    const int64_t m = draw_extent(&rng), n = draw_extent(&rng);
+    drawn_t x = draw(&rng);
+    draw_machine(&rng);
+    for (int64_t g = 0; g < groups && !first && rng_range(&rng, 0, 3); g++)
+        sizes[g] = (sizes[g] + 15) / 16 * 16; /* what TMA takes with tokens contiguous */
+    const dg_k_form_t forms[] = {DG_K_TOKENS_FIRST, DG_K_TOKENS_LAST, DG_K_FLAT};
+    k_grouped_case_t test = {.d = x.d,
+        .c = x.c,
+        .judge = x.judge,
+        .d_pad = draw_pad(&rng, n),
+        .output = (dg_k_output_t)rng_range(&rng, 0, 2),
+        .form = first ? (dg_group_form_t)rng_range(&rng, 1, 3) : DG_GROUPS_SIZES,
+        .value_type = rng_range(&rng, 0, 1) ? DG_DTYPE_I32 : DG_DTYPE_I64,
+        .tail = first ? rng_range(&rng, 0, 40) : 0,
+        .alignment = (int32_t)PICK(&rng, 1, 32, 48, 128)};
+    if (test.form == DG_GROUPS_SIZES) test.host_sizes = rng_range(&rng, 0, 2);
+    test.a = draw_side(&rng, bf16, forms[first ? 0 : rng_range(&rng, 1, 2)], m, x.values);
+    test.b = draw_side(&rng, bf16, forms[first ? 0 : rng_range(&rng, 1, 2)], n, x.values);
+    k_grouped_verify(NULL, &test, sizes, groups, m, n, seed);
+}
+
 static void k_grouped(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 80; seed++) {
-        rng_t rng = rng_make(seed * 1299709);
-        int64_t sizes[16], sum;
-        const bool bf16 = seed % 2, first = rng_range(&rng, 0, 1);
-        const int64_t groups = draw_sizes(&rng, sizes, &sum);
-        const int64_t m = draw_extent(&rng), n = draw_extent(&rng);
-        drawn_t x = draw(&rng);
-        draw_machine(&rng);
-        for (int64_t g = 0; g < groups && !first && rng_range(&rng, 0, 3); g++)
-            sizes[g] = (sizes[g] + 15) / 16 * 16; /* what TMA takes with tokens contiguous */
-        const dg_k_form_t forms[] = {DG_K_TOKENS_FIRST, DG_K_TOKENS_LAST, DG_K_FLAT};
-        k_grouped_case_t test = {.d = x.d,
-            .c = x.c,
-            .judge = x.judge,
-            .d_pad = draw_pad(&rng, n),
-            .output = (dg_k_output_t)rng_range(&rng, 0, 2),
-            .form = first ? (dg_group_form_t)rng_range(&rng, 1, 3) : DG_GROUPS_SIZES,
-            .value_type = rng_range(&rng, 0, 1) ? DG_DTYPE_I32 : DG_DTYPE_I64,
-            .tail = first ? rng_range(&rng, 0, 40) : 0,
-            .alignment = (int32_t)PICK(&rng, 1, 32, 48, 128)};
-        if (test.form == DG_GROUPS_SIZES) test.host_sizes = rng_range(&rng, 0, 2);
-        test.a = draw_side(&rng, bf16, forms[first ? 0 : rng_range(&rng, 1, 2)], m, x.values);
-        test.b = draw_side(&rng, bf16, forms[first ? 0 : rng_range(&rng, 1, 2)], n, x.values);
-        k_grouped_verify(NULL, &test, sizes, groups, m, n, seed);
-    }
+    repeat(80, call_k_grouped);
 }
 
 /* The tests above would be worth little if one kernel took all calls. */
@@ -194,7 +210,7 @@ static void every_kernel_was_chosen(void **state) {
         DG_KERNEL_SM90_FP8_GEMM_SWAP, DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_KERNEL_SM90_BF16_GEMM};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         printf("%s: %d calls\n", dg_find_kernel(kernels[i])->name, emulated_calls[kernels[i]]);
-        assert_in_range(emulated_calls[kernels[i]], 3, 1000);
+        assert_true(emulated_calls[kernels[i]] >= 3);
     }
 }
 
@@ -247,7 +263,9 @@ static void a_row_has_the_same_bits(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1) rounds = strtoull(argv[1], NULL, 10);
+    if (argc > 2) first_round = strtoull(argv[2], NULL, 10);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(dense, guard_teardown),
         cmocka_unit_test_teardown(m_grouped, guard_teardown),

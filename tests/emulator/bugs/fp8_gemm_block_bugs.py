@@ -111,6 +111,14 @@ BUGS = [
      [("    if (lane_index() == 0) mbarrier_arrive(tile_empty_barrier(p));\n", "")]),
     ("end_never_published", "block_plain",
      [("    if (lane == 0) publish_end(&tile_place);\n", "")]),
+    # ---- lanes that are not together
+    ("warp_index_asked_by_one_lane", "block_plain",
+     [("if (role == 0 && lane_index() == 0) load_tiles",
+       "if (lane_index() == 0 && warp_index() == MATH_WARPS) load_tiles")]),
+    ("rows_filled_by_the_lanes_that_have_them", "block_plain",
+     [("            stmatrix_x4(chunk_at(", "            if (lane != 31) stmatrix_x4(chunk_at(")]),
+    ("products_started_by_half_a_warp", "block_plain",
+     [("    wgmma_commit();\n", "    if (lane_index() < 16) wgmma_commit();\n")]),
     # ---- clusters
     ("stage_released_in_the_own_cta_only", "block_share_a",
      [("lane_index() < RING_CTAS) {\n        mbarrier_arrive_peer(empty_barrier(p), lane_index());",

@@ -23,9 +23,9 @@
 #include "model/span.h"
 #include "model/tensor.h"
 
-enum { MOST_VALUES = 300000, MOST_TENSORS = 8, SMS = 2 };
+enum { MOST_VALUES = 70000, MOST_TENSORS = 8, SMS = 2 };
 
-emulated_machine_t emulated_machine = {0, SMS, 0, NULL};
+emulated_machine_t emulated_machine = {.sms = SMS};
 
 /* ---- the driver's place */
 
