@@ -87,7 +87,11 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
         .out = dg_sm90_describe_output(grouped ? &grouped->out : &run->gemm->out, work),
         .tiles = dg_sm90_describe_tiles(run, f.block_m * cluster.m, f.block_n * cluster.n),
         .scale_a = describe_scale(&a.side->scale),
-        .scale_b = describe_scale(&b.side->scale)};
+        .scale_b = describe_scale(&b.side->scale),
+        .data_a = a.side->data,
+        .data_b = b.side->data,
+        .pitch_a = a.side->mn_stride,
+        .pitch_b = b.side->mn_stride};
     DG_TRY(encode_operand(&a, &args.a));
     DG_TRY(encode_operand(&b, &args.b));
     DG_TRY(dg_cuda_run_group_stages(run, f.block_m, &lists));
