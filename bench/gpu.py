@@ -223,6 +223,29 @@ def masked():
         yield case
 
 
+@family
+def cast():
+    """BF16 to FP8; torch's copy of x, which moves 4 bytes a value, is the yardstick."""
+    for t, n in ((4096, 2048), (4096, 7168), (32768, 7168)):
+        x = torch.randn(t, n, device="cuda").bfloat16()
+        y = torch.empty_like(x)
+        codes = [torch.empty(t, n, device="cuda", dtype=torch.float8_e4m3fn) for _ in range(2)]
+        rows, columns = t // 128, n // 128
+        token = codes[0], torch.empty(t, columns, device="cuda"), (1, 128), False, 0
+        channel = codes[1], torch.empty(rows + 64, n, device="cuda"), (128, 1), False, 0
+        block = codes[0], torch.empty(rows, columns, device="cuda"), (128, 128), False, 0
+        sizes = torch.tensor(uneven(8, t // 12, 1), device="cuda", dtype=torch.int32)
+        whole = (channel[0], channel[1][:rows], *channel[2:])
+        for name, outs, groups in (("token", (token, None), None), ("channel", (whole, None), None),
+                                   ("block", (block, None), None), ("both", (token, whole), None),
+                                   ("both, 8 groups", (token, channel), (1, sizes, 0, None))):
+            written = [part[i] for part in outs if part is not None for i in (0, 1)]
+            case = Case(f"{name} {t}x{n}", "fp8", 0, [x, *written],
+                        lambda: deep_gemm._native.quantize(x, *outs, groups),
+                        {"torch_copy": lambda: y.copy_(x)})
+            yield case
+
+
 def time_calls(function, calls, flush):
     """Median of microseconds between two events around a call, each with a cold L2."""
     for _ in range(2):

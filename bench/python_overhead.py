@@ -3,8 +3,8 @@
 """What a call costs in Python beyond the same call through the C API.
 
 One small product of each family, factors ready, best of many rounds. The C call is timed through
-ctypes with its arguments made beforehand, less what ctypes needs for a function that does nothing. On
-a GPU it gets its workspace beforehand too, which Python takes from the framework in each call.
+ctypes with its arguments made beforehand, less what ctypes needs for a function that does nothing.
+On a GPU it gets its workspace beforehand too, which Python takes from the framework in each call.
 
 Usage: PYTHONPATH=build/release/python bench/python_overhead.py build/release/src/libdeep_gemm.so
 Prints microseconds for numpy, and for torch on each device it has.
@@ -20,7 +20,7 @@ import deep_gemm  # noqa: E402
 import numpy as np  # noqa: E402
 
 E4M3, F32, I32 = 1, 5, 6
-G, M, N, K = 2, 8, 16, 128  # rows are few on the CPU; sizes say nothing on a GPU, which is not waited for
+G, M, N, K = 2, 8, 16, 128  # small for the CPU's sake; a GPU is not waited for
 
 
 class Tensor(Structure):
@@ -60,7 +60,8 @@ class KGroupedArgs(Structure):
 
 class Launch(Structure):
     _fields_ = [("struct_size", c_size_t), ("stream", c_void_p), ("workspace", c_void_p),
-                ("workspace_size", c_size_t), ("allocate", c_void_p), ("user", c_void_p)]
+                ("workspace_size", c_size_t), ("allocate", c_void_p), ("user", c_void_p),
+                ("prepare", c_int32)]
 
 
 class Numpy:

@@ -151,9 +151,10 @@ const cli_verb_t cli_compile = {
         "architecture can run it; what is embedded in the library or cached already is left alone. "
         "KERNEL is a name with its macros, in quotes, as deepgemm cache list and deepgemm plan "
         "print them. Needs NVRTC or nvcc, but no GPU.",
-    .examples = "deepgemm compile --arch 120\n"
-                "deepgemm plan --model config.json --machine H200 --kernels | deepgemm compile --list "
-                "-\n",
+    .examples =
+        "deepgemm compile --arch 120\n"
+        "deepgemm plan --model config.json --machine H200 --kernels | deepgemm compile --list "
+        "-\n",
     .options = options,
     .num_options = sizeof options / sizeof options[0],
     .main = compile,

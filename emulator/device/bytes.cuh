@@ -6,7 +6,13 @@
 #include "global_memory.h"
 #include "number.h"
 
+#include <cmath>
+
 #define KERNEL_SHARING(threads, ctas) KERNEL(threads)
+
+DEVICE float fused_multiply_add(float a, float b, float c) {
+    return std::fma(a, b, c);
+}
 
 DEVICE void st_global_u8(void *address, uint32_t value) {
     const uint8_t byte = static_cast<uint8_t>(value);

@@ -98,9 +98,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--data", type=pathlib.Path, default=DIGITS)
     options = parser.parse_args()
-    images, labels = read_digits(options.data)
+    images, labels = (x.to(options.device) for x in read_digits(options.data))
+    torch.set_default_device(options.device)
     layers = {"FP8": deep_gemm.nn.GroupedLinear, "bfloat16": PlainGroupedLinear}
     means = {}
     for name, layer in layers.items():

@@ -91,6 +91,11 @@ typedef struct dg_quantize_args_t {
  *     args.groups.values = dg_tensor_1d(tokens_of_expert, DG_DTYPE_I32, experts);
  *     dg_status_t status = dg_quantize(NULL, &args, NULL);
  *
+ * CUDA tensors: the same bits, on launch->stream, nothing waited for. Group values on the device are
+ * clamped to the rows there are, and blocks for whose factors `scale` has no room are left out.
+ * host_sizes without values take a launch for each group, and are UNSUPPORTED where two rows share a
+ * byte of E2M1X2.
+ *
  * Needs no workspace. Errors: NULL_POINTER, BAD_STRUCT_SIZE, BAD_CONTEXT, BAD_ENUM, BAD_DTYPE,
  * BAD_RANK, BAD_SHAPE, BAD_STRIDE, MISALIGNED, OVERLAP, BAD_SCALE, BAD_VALUE, BAD_DEVICE,
  * UNSUPPORTED, OUT_OF_MEMORY. */

@@ -110,8 +110,8 @@ DG_API dg_status_t dg_context_create(dg_context_t **out, const dg_context_option
  * behind for each destroyed context to make that safe. */
 DG_API dg_status_t dg_context_destroy(dg_context_t *ctx);
 
-/* Reads back every setting as it is in force, no field zero but device id, log,
- * log_user and only.
+/* Reads back every setting as it is in force, no field zero but device id, num_sms (all of them),
+ * log, log_user and only.
  * `options->struct_size` must be set. ctx NULL: the default context. */
 DG_API dg_status_t dg_context_get_options(const dg_context_t *ctx, dg_context_options_t *options);
 

@@ -63,7 +63,9 @@ typedef struct dg_scale_convert_args_t {
  *     dg_status_t status = dg_scale_convert(NULL, &args, NULL);
  *
  * FP32 to UE8M0 takes powers of two (and zero, which becomes exponent 0) and refuses anything else
- * with BAD_SCALE, naming the element; nothing is written then. The other errors: as dg_quantize. */
+ * with BAD_SCALE, naming the element; nothing is written then. Factors on a GPU, which the host does not
+ * read, are rounded up to the next power of two instead, as the casts do. The other errors: as
+ * dg_quantize. */
 DG_API dg_status_t dg_scale_convert(
     dg_context_t *ctx, const dg_scale_convert_args_t *args, const dg_launch_t *launch);
 

@@ -41,7 +41,8 @@ DEVICE uint32_t measure(
         }
         const uint32_t bits = args->x_dtype == DG_CODE_F32
                                   ? ld_global_u32((const float *)args->x + offset)
-                                  : (uint32_t)ld_global_u16((const uint16_t *)args->x + offset) << 16;
+                                  : (uint32_t)ld_global_u16((const uint16_t *)args->x + offset)
+                                        << 16;
         max = max_u32(max, bits & 0x7FFFFFFFu);
     }
     return max;
@@ -77,7 +78,8 @@ DEVICE void store_block(const dg_any_cast_side_t *side, const block_t *block, ui
 }
 
 /* A row of blocks: [batch 0, batch 1, rows], all columns. */
-DEVICE void make_row(const dg_any_cast_args_t *args, const cast_rows_t *rows, const int64_t *batch) {
+DEVICE void make_row(
+    const dg_any_cast_args_t *args, const cast_rows_t *rows, const int64_t *batch) {
     const dg_any_cast_side_t *side = &args->side[0];
     const int64_t local_block = row_block(side, rows->local);
     const int64_t group_blocks = row_block(side, rows->group_rows + side->gran[2] - 1);
@@ -91,8 +93,7 @@ DEVICE void make_row(const dg_any_cast_args_t *args, const cast_rows_t *rows, co
     }
     block.begin[2] = rows->begin;
     block.count[2] = smaller(side->gran[2], rows->group_rows - rows->local);
-    block.at[2] =
-        first_block(side, rows->begin - rows->local, rows->factors[0]) + local_block;
+    block.at[2] = first_block(side, rows->begin - rows->local, rows->factors[0]) + local_block;
     if (block.at[2] >= block_limit(side)) return;
     const int64_t most = block.count[0] * block.count[1] * block.count[2] * side->gran[3];
     const bool together = most > MOST_OF_A_WARP;
@@ -104,8 +105,8 @@ DEVICE void make_row(const dg_any_cast_args_t *args, const cast_rows_t *rows, co
         block.last = side->word_axis == 2   ? local_block == group_blocks - 1
                      : side->word_axis == 3 ? c == columns - 1
                                             : false;
-        uint32_t max = measure(
-            args, &block, together ? thread_index() : lane, together ? THREADS : 32);
+        uint32_t max =
+            measure(args, &block, together ? thread_index() : lane, together ? THREADS : 32);
         max = together ? reduce_cta(max) : reduce_warp(max);
         if (lane == 0 && (warp == 0 || !together)) store_block(side, &block, max);
     }

@@ -50,10 +50,10 @@ DEVICE void store_factor(
     for (uint32_t i = byte + 1; word && last && i < 4; i++) st_global_u8(++at, 0);
 }
 
-/* Infinity becomes NaN, whose code e4m3 has: an infinite value is beyond 448 as a NaN is. */
+/* Infinity becomes NaN, whose code e4m3 has: an infinite value is beyond 448 as a NaN is. 0 x infinity
+ * is NaN; what is finite stays what it is, zeros their sign among it. */
 DEVICE float nan_for_infinite(float value) {
-    const uint32_t bits = bits_from_f32(value);
-    return (bits & 0x7FFFFFFFu) == INFINITE ? f32_from_bits(bits | 0x400000u) : value;
+    return fused_multiply_add(value, 0.0f, value);
 }
 
 /* 0 0.5 1 1.5 2 3 4 6, ties toward zero, zero without a sign, NaN 0. From 1 on codes are the bits of

@@ -38,7 +38,8 @@ DEVICE void mark_rows(const dg_any_cast_args_t *args, const group_walk_t *walk, 
     for (int64_t g = walk->stretch.first; g < walk->stretch.last; g++) {
         const range_t range = next_range(&args->groups, g, &begin);
         const int64_t block = first_block(&args->side[0], range.begin, factors);
-        for (int64_t row = larger(range.begin, first_row); row < smaller(range.end, end_row); row++) {
+        for (int64_t row = larger(range.begin, first_row); row < smaller(range.end, end_row);
+             row++) {
             const uint32_t mark = at + (uint32_t)(row - first_row) * 16;
             st_shared_i64(mark, range.begin);
             st_shared_i64(mark + 8, block);
@@ -49,8 +50,8 @@ DEVICE void mark_rows(const dg_any_cast_args_t *args, const group_walk_t *walk, 
 }
 
 /* The factor of the value at `at`; false if it is in no group, or scale has no room for it. */
-DEVICE bool load_factor(const dg_any_cast_args_t *args, const piece_t *piece, const int64_t *at,
-    float *factor) {
+DEVICE bool load_factor(
+    const dg_any_cast_args_t *args, const piece_t *piece, const int64_t *at, float *factor) {
     const dg_any_cast_side_t *side = &args->side[0];
     int64_t group = 0, block = 0, offset = 0, byte = 0;
     if (args->groups.form != 0) {

@@ -45,8 +45,8 @@ static_assert(SHARED_BYTES == DG_CAST_TILE_SHARED_BYTES, "as the host counts");
 typedef struct tile {
     cast_rows_t rows;
     uint32_t batch_0, batch_1;
-    int64_t column; /* of x */
-    int32_t row;    /* of the tile */
+    int64_t column;  /* of x */
+    int32_t row;     /* of the tile */
     int32_t columns; /* of this thread that exist, at most 8 */
 } tile_t;
 
@@ -137,29 +137,28 @@ DEVICE uint32_t row_max(const uint32_t *words) {
 
 DEVICE void store_codes(
     const dg_any_cast_side_t *side, int columns, uint8_t *at, const uint32_t *codes) {
-    const bool e4m3 = side->dtype == DG_CODE_E4M3;
     if (side->vector && columns == COLUMNS) {
-        if (e4m3)
-            st_global_x2(at, codes);
-        else
+        if (FP4)
             st_global_u32(at, codes[0]);
+        else
+            st_global_x2(at, codes);
         return;
     }
     const uint64_t all = codes[0] | (uint64_t)codes[1] << 32;
-    const int bytes = e4m3 ? columns : columns / 2;
+    const int bytes = FP4 ? columns / 2 : columns;
     UNROLL_BY(1)
     for (int c = 0; c < bytes; c++)
         st_global_u8(at + c * side->data_stride[3], (uint32_t)(all >> 8 * c) & 0xFFu);
 }
 
 /* Eight codes of a row: each value times its inverse, a byte each or four bits. */
-DEVICE void encode_row(const dg_any_cast_side_t *side, const uint32_t *words, const float *inverse,
-    bool infinite, uint32_t *codes) {
+DEVICE void encode_row(
+    const uint32_t *words, const float *inverse, bool infinite, uint32_t *codes) {
     float scaled[COLUMNS];
     UNROLL
     for (int c = 0; c < COLUMNS; c++) scaled[c] = value_of(words, c) * inverse[c];
     codes[0] = codes[1] = 0;
-    if (side->dtype != DG_CODE_E4M3) {
+    if (FP4) {
         UNROLL
         for (int c = 0; c < COLUMNS; c++) codes[0] |= encode_e2m1(scaled[c]) << 4 * c;
         return;
@@ -180,7 +179,7 @@ DEVICE void encode_tile(const tile_t *tile, const part_t *part, const values_t v
     const float *row_inverse, const float *column_inverse) {
     const dg_any_cast_side_t *side = part->side;
     const int64_t *stride = side->data_stride;
-    const int64_t column = side->dtype == DG_CODE_E4M3 ? tile->column : tile->column / 2;
+    const int64_t column = FP4 ? tile->column / 2 : tile->column;
     uint8_t *at = (uint8_t *)side->data + tile->batch_0 * stride[0] + tile->batch_1 * stride[1] +
                   (tile->rows.begin + tile->row) * stride[2] + column * stride[3];
     bool infinite = false;
@@ -195,7 +194,7 @@ DEVICE void encode_tile(const tile_t *tile, const part_t *part, const values_t v
         UNROLL
         for (int c = 0; c < COLUMNS; c++)
             inverse[c] = row_inverse != NULL ? row_inverse[i] : column_inverse[c];
-        encode_row(side, values[i], inverse, infinite, codes);
+        encode_row(values[i], inverse, infinite, codes);
         if (tile->row + 2 * i < part->rows) store_codes(side, tile->columns, at, codes);
         at += 2 * stride[2];
     }
@@ -210,8 +209,7 @@ DEVICE part_t find_part(const dg_any_cast_side_t *side, const cast_rows_t *rows,
     part.block = first_block(side, rows->begin - rows->local, factors) + part.local_block;
     part.group_blocks = row_block(side, rows->group_rows + side->gran[2] - 1);
     const int64_t room = larger(0, block_limit(side) - part.block);
-    part.rows = room >= TILE ? rows->count
-                             : (int32_t)smaller(rows->count, room << side->row_shift);
+    part.rows = room >= TILE ? rows->count : (int32_t)smaller(rows->count, room << side->row_shift);
     return part;
 }
 
@@ -250,8 +248,8 @@ DEVICE void reduce_rows(const values_t values, uint32_t lanes, uint32_t *amax) {
 
 /* Lanes of a block share its rows: lane number j makes the factor of row j, j + lanes, .. for all,
  * because a division costs more than eight shuffles. */
-DEVICE void cast_flat_blocks(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
-    const values_t values) {
+DEVICE void cast_flat_blocks(
+    const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part, const values_t values) {
     const dg_any_cast_side_t *side = part->side;
     const uint32_t lane = lane_index(), lanes = (uint32_t)side->gran[3] / COLUMNS;
     const uint32_t number = lane & (lanes - 1), first_lane = lane - number;
@@ -318,14 +316,14 @@ DEVICE uint32_t shared_maximum(bool columns, uint32_t warp, uint32_t column) {
 }
 
 /* Factors of the tile's blocks to memory, and their reciprocals to shared memory. */
-DEVICE void make_factors(
-    const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part) {
+DEVICE void make_factors(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part) {
     const dg_any_cast_side_t *side = part->side;
     const bool columns = side->column_shift == 0;
     const uint32_t width = columns ? 7 : 4; /* log2 of the columns in MAXIMA */
     const uint32_t step = columns ? 1 : COLUMNS, gran = (uint32_t)side->gran[2];
     const int64_t first_column = tile->column - lane_index() % 16 * COLUMNS;
-    for (uint32_t e = thread_index(); e < (uint32_t)TILE >> side->row_shift << width; e += THREADS) {
+    for (uint32_t e = thread_index(); e < (uint32_t)TILE >> side->row_shift << width;
+         e += THREADS) {
         const uint32_t row = e >> width, c = e & ((1u << width) - 1);
         uint32_t max = 0;
         for (uint32_t w = 0; w < gran / WARP_ROWS; w++)
@@ -339,8 +337,8 @@ DEVICE void make_factors(
     }
 }
 
-DEVICE void cast_tall_blocks(const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part,
-    const values_t values) {
+DEVICE void cast_tall_blocks(
+    const dg_any_cast_args_t *args, const tile_t *tile, const part_t *part, const values_t values) {
     const dg_any_cast_side_t *side = part->side;
     const uint32_t lane = lane_index() % 16;
     const uint32_t row = warp_index() * WARP_ROWS >> side->row_shift;
@@ -368,8 +366,7 @@ DEVICE void cast_tall_blocks(const dg_any_cast_args_t *args, const tile_t *tile,
 
 /* ---- tiles */
 
-DEVICE void cast_tile(
-    const dg_any_cast_args_t *args, tile_t *tile, uint32_t column_tile) {
+DEVICE void cast_tile(const dg_any_cast_args_t *args, tile_t *tile, uint32_t column_tile) {
     const uint32_t lane = lane_index();
     tile->column = (int64_t)column_tile * TILE + lane % 16 * COLUMNS;
     tile->row = (int32_t)(warp_index() * WARP_ROWS + lane / 16);
@@ -378,8 +375,7 @@ DEVICE void cast_tile(
     load_tile(args, tile, values);
     UNROLL_BY(1)
     for (int s = 0; s < args->sides; s++) {
-        const part_t part =
-            find_part(&args->side[s], &tile->rows, tile->rows.factors[0]);
+        const part_t part = find_part(&args->side[s], &tile->rows, tile->rows.factors[0]);
         tile->rows.factors[0] = tile->rows.factors[1];
         if (part.side->row_shift == 0)
             cast_flat_blocks(args, tile, &part, values);
@@ -396,8 +392,7 @@ dg_any_cast_tile(KERNEL_PARAMETER dg_any_cast_args_t args) {
     dependency_wait();
     group_walk_t walk = {};
     if (grouped) walk = start_walk(&args, TILE);
-    const uint32_t units =
-        (uint32_t)(grouped ? walk.all : round_up_quotient(args.extent[2], TILE));
+    const uint32_t units = (uint32_t)(grouped ? walk.all : round_up_quotient(args.extent[2], TILE));
     const uint32_t batches = (uint32_t)(args.extent[0] * args.extent[1]);
     const uint32_t inner = (uint32_t)args.extent[1], all = units * column_tiles * batches;
     uint32_t turn = 0;
@@ -406,8 +401,8 @@ dg_any_cast_tile(KERNEL_PARAMETER dg_any_cast_args_t args) {
         tile_t tile;
         tile.batch_0 = batch / inner;
         tile.batch_1 = batch % inner;
-        tile.rows = grouped ? find_unit(&args, &walk, TILE, unit, turn++)
-                            : plain_unit(&args, TILE, unit);
+        tile.rows =
+            grouped ? find_unit(&args, &walk, TILE, unit, turn++) : plain_unit(&args, TILE, unit);
         cast_tile(&args, &tile, index % column_tiles);
     }
 }

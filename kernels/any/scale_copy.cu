@@ -7,8 +7,8 @@
  * lies together in dst, and read four values of theirs, which mostly lie together in src. */
 #include "any/group_scan.cuh"
 #include "any/ue8m0.cuh"
-#include "device/bytes.cuh"
 #include "args/scale_copy.h"
+#include "device/bytes.cuh"
 
 #define ROWS DG_SCALE_COPY_ROWS
 #define COLUMNS DG_SCALE_COPY_COLUMNS
@@ -43,8 +43,7 @@ DEVICE uint32_t load_word(const dg_any_scale_copy_args_t *args, int64_t line, in
     uint32_t bytes = 0;
     UNROLL
     for (int i = 0; i < 4; i++) {
-        if (4 * word + i < args->blocks)
-            bytes |= load_exponent(args, line, 4 * word + i) << 8 * i;
+        if (4 * word + i < args->blocks) bytes |= load_exponent(args, line, 4 * word + i) << 8 * i;
     }
     return bytes;
 }
@@ -70,7 +69,8 @@ DEVICE void mark_rows(
     cta_sync();
     for (int64_t g = stretch.first; g < stretch.last; g++) {
         const range_t range = next_range(values, g, &begin);
-        for (int64_t row = larger(range.begin, first); row < smaller(range.end, first + ROWS); row++)
+        for (int64_t row = larger(range.begin, first); row < smaller(range.end, first + ROWS);
+             row++)
             st_shared_u32(at + (uint32_t)(row - first) * 4, 1);
     }
     cta_sync();
@@ -101,8 +101,7 @@ dg_any_scale_copy(KERNEL_PARAMETER dg_any_scale_copy_args_t args) {
         for (uint32_t i = 0; i < 4; i++) {
             const uint32_t local = down ? thread % ROWS : thread / COLUMNS + i * (ROWS / 4);
             const int64_t row = first_row + local;
-            const int64_t column =
-                first_column + (down ? thread / ROWS * 4 + i : thread % COLUMNS);
+            const int64_t column = first_column + (down ? thread / ROWS * 4 + i : thread % COLUMNS);
             if (row >= args.rows || column >= columns) continue;
             const int64_t src_row = args.repeat == 1 ? row : row / args.repeat;
             const line_t line = {matrix * args.src_stride[0] + src_row * args.src_stride[1],

@@ -25,8 +25,8 @@ DEVICE void pack_row(const dg_any_cast_args_t *args, const cast_rows_t *rows) {
         UNROLL
         for (int i = 0; i < 4; i++) {
             if (i < blocks)
-                word |= exponent_of(ld_global_f32(src + i * from->scale_stride[2] +
-                                                  c * from->scale_stride[3]))
+                word |= exponent_of(ld_global_f32(
+                            src + i * from->scale_stride[2] + c * from->scale_stride[3]))
                         << 8 * i;
         }
         st_global_u32(dst + c * to->scale_stride[3], word);

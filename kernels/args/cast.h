@@ -13,6 +13,7 @@
  *
  * Specialisation of any_cast_tile:
  *   WIDE              1: x is F32; 0: BF16
+ *   FP4               1: codes are E2M1X2; 0: E4M3
  * of the others:
  *   THREADS           of a CTA */
 #ifndef DG_KERNEL_ARGS_CAST_H
@@ -36,9 +37,9 @@ typedef struct dg_any_cast_side {
     int32_t pair_axis;          /* E2M1X2: the axis two of whose codes share a byte; else -1 */
     int32_t word_axis;          /* I32: the axis four of whose factors share a word; else -1 */
     int32_t power_of_two;       /* 1: factors are rounded up to powers of two */
-    int32_t by_row;    /* groups: factors of row i are row i of scale; else all groups' follow each
+    int32_t by_row; /* groups: factors of row i are row i of scale; else all groups' follow each
                         * other without gaps */
-    int32_t vector;    /* cast_tile: eight codes of a row can be stored at once */
+    int32_t vector; /* cast_tile: eight codes of a row can be stored at once */
     int32_t row_shift, column_shift; /* cast_tile: log2 of gran[2] and gran[3] */
     int32_t reserved;
 } dg_any_cast_side_t;
@@ -61,8 +62,7 @@ typedef struct dg_any_cast_args {
 #define DG_CAST_ROWS_BYTES 48
 #define DG_CAST_WALK_BYTES(threads)                                                                \
     (DG_GROUP_SCAN_SHARED_BYTES(threads) + 2 * DG_CAST_ROWS_BYTES + (threads)*24)
-#define DG_CAST_TILE_SHARED_BYTES                                                                  \
-    (DG_CAST_WALK_BYTES(DG_CAST_TILE_THREADS) + 8 * 512 + 8 * 512)
+#define DG_CAST_TILE_SHARED_BYTES (DG_CAST_WALK_BYTES(DG_CAST_TILE_THREADS) + 8 * 512 + 8 * 512)
 
 /* The others. Codes and values are made in pieces of rows x columns of the codes' bytes. */
 #define DG_CAST_PIECE_ROWS 32

@@ -37,7 +37,10 @@ typedef struct dg_sm90_fp8_gemm_vector_args {
     const dg_tensor_map_t
         *flat_a; /* [group_count] maps of a FLAT operand's groups, [mn, k_g]; NULL: */
     const dg_tensor_map_t *flat_b; /* not FLAT */
-    int64_t reserved[4];
+    /* K-grouped with k fastest, for groups that TMA cannot fetch (sm90/gather.cuh): the operands
+     * [m or n, tokens], bytes from row to row; FLAT: those of a group are its tokens */
+    const uint8_t *data_a, *data_b;
+    int64_t pitch_a, pitch_b;
 } dg_sm90_fp8_gemm_vector_args_t;
 
 /* Dynamic shared memory: ring, output chunks, factors, tiles, barriers. */

@@ -11,7 +11,7 @@ DG_KERNEL(ANY_GEMM, "any_gemm", "any/gemm.cu", 0, DG_FIELDS("BLOCK_M", "BLOCK_N"
 DG_KERNEL(ANY_GROUP_TILES, "any_group_tiles", "any/group_tiles.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_K_SEGMENTS, "any_k_segments", "any/k_segments.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_UPLOAD, "any_upload", "any/upload.cu", 0, DG_FIELDS("THREADS"))
-DG_KERNEL(ANY_CAST_TILE, "any_cast_tile", "any/cast_tile.cu", 0, DG_FIELDS("WIDE"))
+DG_KERNEL(ANY_CAST_TILE, "any_cast_tile", "any/cast_tile.cu", 0, DG_FIELDS("WIDE", "FP4"))
 DG_KERNEL(ANY_CAST_FACTORS, "any_cast_factors", "any/cast_factors.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_CAST_CODES, "any_cast_codes", "any/cast_codes.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_CAST_VALUES, "any_cast_values", "any/cast_values.cu", 0, DG_FIELDS("THREADS"))

@@ -19,8 +19,8 @@ typedef struct dg_any_scale_copy_args {
     void *dst;
     int64_t src_stride[3], dst_stride[3];
     int64_t matrices, rows, blocks;
-    int64_t repeat;              /* rows of dst that share one of src, at least 1 */
-    dg_group_source_t groups;    /* PSUM: rows outside are not read and become 0; form 0: none */
+    int64_t repeat;               /* rows of dst that share one of src, at least 1 */
+    dg_group_source_t groups;     /* PSUM: rows outside are not read and become 0; form 0: none */
     int32_t src_dtype, dst_dtype; /* F32, E8M0, I32 */
 } dg_any_scale_copy_args_t;
 

@@ -9,6 +9,11 @@
  * registers that they fit. */
 #define KERNEL_SHARING(threads, ctas) extern "C" __global__ void __launch_bounds__(threads, ctas)
 
+/* a * b + c, rounded once */
+DEVICE float fused_multiply_add(float a, float b, float c) {
+    return __fmaf_rn(a, b, c);
+}
+
 DEVICE void st_global_u8(void *address, uint32_t value) {
     asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }

@@ -22,6 +22,10 @@
  * have work. Sums stay in the accumulators from the first block to the last; k goes in the same
  * steps of 16 whatever the tile, so an element's bits do not depend on it.
  *
+ * TURNS: warpgroup 0 has the even tiles and warpgroup 1 the odd ones, so that the tensor cores do not
+ * wait for a tile's way out: 6% at k = 2048, 15% at k = 512. A tile then has half the size and brings
+ * more bytes for its products; long k is faster with the warpgroups side by side.
+ *
  * K-groups end anywhere. A block that reaches beyond its group holds tokens of others, NaN perhaps,
  * and zeros in one operand would not stop NaN in the other. Its loads report to tail[s] instead of
  * full[s]; the trimming warp writes zeros over what is not the group's, in both operands, and

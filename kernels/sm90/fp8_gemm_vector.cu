@@ -44,10 +44,11 @@
 #endif
 #include "device/wgmma.cuh"
 
-/* The warp that brings factors has more to remember than other kernels' loaders, and the math warps can
- * spare it. */
-#define LOAD_REGISTERS 56
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : 224)
+/* The warps that bring factors and prepare have more to remember than other kernels' loaders, most of
+ * all those that turn b beside a gathered a; the math warps can spare it. */
+#define TURNS_B_ALONE (!A_MN && B_MN)
+#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 56 : TURNS_B_ALONE ? 72 : 56)
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : TURNS_B_ALONE ? 216 : 224)
 #include "sm90/cta.cuh"
 
 #define PREPARE (B_MN || SCHEDULE == DG_SCHEDULE_K_GROUPED)
@@ -68,6 +69,7 @@
 
 #include "sm90/add_store.cuh"
 #include "sm90/clear_tail.cuh"
+#include "sm90/gather.cuh"
 #include "sm90/mn_major.cuh"
 #include "sm90/ring.cuh"
 #include "sm90/tiles.cuh"
@@ -100,15 +102,26 @@ DEVICE uint32_t scale_b_at(place_t p) {
 
 /* What a group has of k and of factors. A dense product is one group whose end the maps know. */
 typedef struct k_range {
-    int begin, count;     /* tokens */
-    int scale_a, scale_b; /* first rows of factors */
+    int begin, count;        /* tokens */
+    int scale_a, scale_b;    /* first rows of factors */
+    bool gather_a, gather_b; /* TMA cannot fetch this operand */
 } k_range_t;
 
+/* Whether a group of an operand lies where TMA cannot fetch it. mn: rows of a FLAT group */
+DEVICE bool is_gathered(
+    bool mn_fastest, bool flat, const dg_k_segment_t *s, const int64_t *flat_begin, int64_t mn) {
+    if (mn_fastest) return false;
+    if (!flat) return ld_global_u64(&s->token_begin) % 16 != 0;
+    return (ld_global_u64(&s->token_count) | ld_global_u64(flat_begin) * (uint64_t)mn) % 16 != 0;
+}
+
 DEVICE k_range_t find_k_range(const args_t *args, int group) {
-    if (SCHEDULE == DG_SCHEDULE_DENSE) return {0, args->tiles.k_blocks * 128, 0, 0};
+    if (SCHEDULE == DG_SCHEDULE_DENSE) return {0, args->tiles.k_blocks * 128, 0, 0, false, false};
     const dg_k_segment_t *s = args->tiles.segments + group;
     return {(int)ld_global_u64(&s->token_begin), (int)ld_global_u64(&s->token_count),
-        (int)ld_global_u64(&s->scale_begin_a), (int)ld_global_u64(&s->scale_begin_b)};
+        (int)ld_global_u64(&s->scale_begin_a), (int)ld_global_u64(&s->scale_begin_b),
+        is_gathered(A_MN, args->flat_a != 0, s, &s->flat_begin_a, args->tiles.m),
+        is_gathered(B_MN, args->flat_b != 0, s, &s->flat_begin_b, args->tiles.n)};
 }
 
 /* Behind the last group of a tile. */
@@ -119,10 +132,11 @@ DEVICE int group_end(const args_t *args, const tile_t *tile) {
 
 #include "sm90/factors.cuh"
 
-/* Whether a block of which the group has `left` tokens is changed in shared memory: turned, or cut
- * where another group's tokens may follow. The map of a FLAT group ends where the group does. */
-DEVICE bool is_prepared(const args_t *args, int left) {
+/* Whether a block of which the group has `left` tokens is changed in shared memory: turned, gathered,
+ * or cut where another group's tokens may follow. The map of a FLAT group ends where the group does. */
+DEVICE bool is_prepared(const args_t *args, const k_range_t *range, int left) {
     if (B_MN || !PREPARE) return PREPARE;
+    if (range->gather_a || range->gather_b) return true;
     return left < 128 && !(args->flat_a && args->flat_b);
 }
 
@@ -163,13 +177,6 @@ DEVICE void load_b(
         load(to, map, barrier, k, tile->column + half * (BLOCK_N / 2), shared);
 }
 
-/* Where a group's k begin in its map. With k fastest that is a multiple of 16, as the planner was
- * told; any other would stop the grid. */
-DEVICE int find_first_k(bool flat, bool mn_fastest, const k_range_t *range) {
-    if (flat) return 0;
-    return mn_fastest ? range->begin : range->begin & ~15;
-}
-
 /* One thread: fills stage after stage with A and B. */
 DEVICE void load_tiles(const args_t *args) {
     walk_t walk = begin_walk(&args->tiles);
@@ -180,18 +187,18 @@ DEVICE void load_tiles(const args_t *args) {
             const k_range_t range = find_k_range(args, group);
             const dg_tensor_map_t *a = args->flat_a ? args->flat_a + group : &args->a;
             const dg_tensor_map_t *b = args->flat_b ? args->flat_b + group : &args->b;
-            const int k_a = find_first_k(args->flat_a != 0, A_MN, &range);
-            const int k_b = find_first_k(args->flat_b != 0, B_MN, &range);
+            const int k_a = args->flat_a ? 0 : range.begin, k_b = args->flat_b ? 0 : range.begin;
+            const uint32_t bytes = (range.gather_a ? 0 : A_BYTES) + (range.gather_b ? 0 : B_BYTES);
             if (args->flat_a && range.count > 0) tensormap_acquire(a);
             if (args->flat_b && range.count > 0) tensormap_acquire(b);
             for (int k = 0; k < range.count; k += 128) {
-                const bool prepared = is_prepared(args, range.count - k);
+                const bool prepared = is_prepared(args, &range, range.count - k);
                 const uint32_t barrier = prepared ? loaded_barrier(p) : full_barrier(p);
                 wait_empty(p);
-                mbarrier_arrive_expect(barrier, A_BYTES + B_BYTES);
+                mbarrier_arrive_expect(barrier, bytes);
                 if (PREPARE && !prepared) mbarrier_arrive(barrier); /* for the second preparer */
-                load_a(a, &tile, p, k_a + k, barrier);
-                load_b(b, &tile, p, k_b + k, barrier);
+                if (!range.gather_a) load_a(a, &tile, p, k_a + k, barrier);
+                if (!range.gather_b) load_b(b, &tile, p, k_b + k, barrier);
                 p = next_place(p);
             }
         }
@@ -200,28 +207,56 @@ DEVICE void load_tiles(const args_t *args) {
 
 /* ---- preparation ------------------------------------------------------------------------------ */
 
-/* Two warps: make of each stage that TMA brought for them what the tensor core can multiply. */
+/* The operands of a block that TMA did not bring. k: the block's first, of the group */
+DEVICE void gather_operands(
+    const args_t *args, const tile_t *tile, const k_range_t *range, int group, int k, place_t p) {
+    const dg_k_segment_t *s = args->tiles.segments + group;
+    if (!A_MN && range->gather_a) {
+        const int64_t pitch = args->flat_a ? range->count : args->pitch_a;
+        const int64_t begin =
+            args->flat_a ? (int64_t)ld_global_u64(&s->flat_begin_a) * args->tiles.m : range->begin;
+        gather_block(a_at(p), BLOCK_M, args->data_a + begin + tile->row * pitch + k, pitch,
+            tile->rows, range->count - k);
+    }
+    if (!B_MN && range->gather_b) {
+        const int64_t pitch = args->flat_b ? range->count : args->pitch_b;
+        const int64_t begin =
+            args->flat_b ? (int64_t)ld_global_u64(&s->flat_begin_b) * args->tiles.n : range->begin;
+        gather_block(b_at(p), BLOCK_N, args->data_b + begin + tile->column * pitch + k, pitch,
+            tile->columns, range->count - k);
+    }
+}
+
+/* Two warps: make of a stage that TMA brought for them what the tensor core can multiply. */
+DEVICE void prepare_stage(
+    const args_t *args, const tile_t *tile, const k_range_t *range, int group, int k, place_t p) {
+    const int left = range->count - k;
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && (range->gather_a || range->gather_b))
+        gather_operands(args, tile, range, group, k, p);
+    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && left < 128) {
+        if (!range->gather_a) clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);
+        if (!range->gather_b) clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);
+        bar_sync(1, PREPARERS * 32);
+    }
+    if (B_MN) transpose_mn_tile(b_at(p), warp_index() & 1);
+    fence_proxy_async();
+    warp_sync();
+    if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
+}
+
 DEVICE void prepare_stages(const args_t *args) {
-    const uint32_t half = warp_index() & 1;
     walk_t walk = begin_walk(&args->tiles);
     uint32_t parities = 0; /* a bit a stage: of its next preparation */
     place_t p = {0, 0};
     tile_t tile;
     while (next_tile(&args->tiles, &walk, &tile)) {
         for (int group = tile.group; group < group_end(args, &tile); group++) {
-            for (int left = find_k_range(args, group).count; left > 0; left -= 128) {
-                if (is_prepared(args, left)) {
+            const k_range_t range = find_k_range(args, group);
+            for (int k = 0; k < range.count; k += 128) {
+                if (is_prepared(args, &range, range.count - k)) {
                     mbarrier_wait(loaded_barrier(p), parities >> p.stage & 1);
                     parities ^= 1u << p.stage;
-                    if (SCHEDULE == DG_SCHEDULE_K_GROUPED && left < 128) {
-                        clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);
-                        clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);
-                        bar_sync(1, PREPARERS * 32);
-                    }
-                    if (B_MN) transpose_mn_tile(b_at(p), half);
-                    fence_proxy_async();
-                    warp_sync();
-                    if (lane_index() == 0) mbarrier_arrive(full_barrier(p));
+                    prepare_stage(args, &tile, &range, group, k, p);
                 }
                 p = next_place(p);
             }

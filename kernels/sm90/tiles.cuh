@@ -166,20 +166,14 @@ DEVICE int peek_rows(tile_place_t p) {
     return (int)shuffle_u32(ld_shared_u32(tile_at(p) + 2 * 4), 0);
 }
 
-/* The tile in a slot. */
-DEVICE tile_t read_tile(tile_place_t p) {
-    uint32_t words[8];
-    ld_shared_x4(words, tile_at(p));
-    ld_shared_x4(words + 4, tile_at(p) + 16);
-    return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)words[4],
-        (int)words[5], (int)words[6], (int)words[7]};
-}
-
 /* The tile that was waited for, which is then handed back; by a whole warp. Math warps read it when
  * they are about to store: until then it would only occupy registers. */
 DEVICE tile_t take_tile(tile_place_t p) {
-    const tile_t tile = read_tile(p);
+    uint32_t words[8];
+    ld_shared_x4(words, tile_at(p));
+    ld_shared_x4(words + 4, tile_at(p) + 16);
     warp_sync();
     if (lane_index() == 0) mbarrier_arrive(tile_empty_barrier(p));
-    return tile;
+    return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)words[4],
+        (int)words[5], (int)words[6], (int)words[7]};
 }

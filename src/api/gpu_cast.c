@@ -33,8 +33,8 @@ static dg_status_t open_target(
     return DG_STATUS_OK;
 }
 
-static dg_status_t find_function(const dg_cast_target_t *target, const dg_plan_stage_t *stage,
-    dg_cuda_function_t **function) {
+static dg_status_t find_function(
+    const dg_cast_target_t *target, const dg_plan_stage_t *stage, dg_cuda_function_t **function) {
     return dg_jit_function(target->device, &stage->specialisation, stage->shared_bytes,
         target->order.stream, function);
 }
@@ -82,8 +82,8 @@ static dg_status_t check_rows_of_bytes(const dg_quantized_t *q, const dg_tensor_
 }
 
 /* The part of a group; *scale_row: its first row of factors, moved on to the next group's. */
-static dg_quantized_t quantized_of(
-    const dg_quantized_t *q, const dg_tensor_t *x, const dg_group_range_t *range, int64_t *scale_row) {
+static dg_quantized_t quantized_of(const dg_quantized_t *q, const dg_tensor_t *x,
+    const dg_group_range_t *range, int64_t *scale_row) {
     const int64_t rows = range->end - range->begin, first = *scale_row;
     const int64_t gran = q->gran[0] > 0 ? q->gran[0] : rows > 0 ? rows : 1;
     const bool words = q->scale.dtype == DG_DTYPE_I32 && dg_quantized_k_axis(q, x->rank) == 0;
@@ -184,8 +184,7 @@ static dg_status_t pack_groups(const dg_cast_target_t *target,
         row += blocks;
         word += words;
         if (blocks == 0) continue;
-        dg_plan_scale_words(
-            &part, tokens, target->psum_alignment, target->machine, &stage, &pack);
+        dg_plan_scale_words(&part, tokens, target->psum_alignment, target->machine, &stage, &pack);
         DG_TRY(run_stage(target, &stage, &pack));
     }
     return DG_STATUS_OK;
@@ -199,7 +198,6 @@ dg_status_t dg_gpu_scale_pack_k_grouped(const dg_call_t *call,
     dg_any_cast_args_t pack;
     DG_TRY(open_target(call, args->dst.device.id, launch, &target));
     if (!dg_groups_on_device(&args->groups)) return pack_groups(&target, args, groups);
-    dg_plan_scale_words(
-        args, INT64_MAX / 4, target.psum_alignment, target.machine, &stage, &pack);
+    dg_plan_scale_words(args, INT64_MAX / 4, target.psum_alignment, target.machine, &stage, &pack);
     return run_stage(&target, &stage, &pack);
 }

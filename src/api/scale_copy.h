@@ -15,7 +15,7 @@
 typedef struct dg_call_copy_t {
     dg_scale_copy_t copy; /* matrix_count is 0 if there is nothing to do, or nothing for the CPU */
     dg_call_groups_t groups;
-    bool on_gpu;                     /* then the next two describe the copy */
+    bool on_gpu; /* then the next two describe the copy */
     dg_scale_convert_args_t convert;
     int64_t blocks;
 } dg_call_copy_t;
@@ -34,8 +34,7 @@ dg_status_t dg_prepare_convert(dg_call_copy_t *prepared, const dg_call_t *call,
 dg_status_t dg_check_copy_values(
     const dg_call_copy_t *prepared, const dg_copy_names_t *names, int32_t rank);
 
-dg_status_t dg_run_copy(
-    dg_call_t *call, const dg_call_copy_t *prepared, const dg_launch_t *launch);
+dg_status_t dg_run_copy(dg_call_t *call, const dg_call_copy_t *prepared, const dg_launch_t *launch);
 void dg_release_copy(dg_call_copy_t *prepared);
 
 #endif

@@ -37,7 +37,7 @@ static dg_status_t upload(
         args.target = target + i;
         args.count = left < DG_UPLOAD_COUNT ? left : DG_UPLOAD_COUNT;
         memcpy(args.values, (const uint64_t *)values + i, (size_t)args.count * sizeof *args.values);
-        DG_TRY(dg_cuda_run_stage(run, stage, &args));
+        DG_TRY(dg_cuda_launch_stage(run, stage, &args));
     }
     return DG_STATUS_OK;
 }
@@ -103,7 +103,7 @@ static dg_status_t run_tiles(
         .zero_padding = run->m_grouped->zero_padding,
     };
     DG_TRY(describe_values(run, parts, &args.values));
-    return dg_cuda_run_stage(run, stage, &args);
+    return dg_cuda_launch_stage(run, stage, &args);
 }
 
 static dg_status_t run_segments(
@@ -114,7 +114,7 @@ static dg_status_t run_segments(
         .segments = part_at(run, parts->segments),
     };
     DG_TRY(describe_values(run, parts, &args.values));
-    return dg_cuda_run_stage(run, stage, &args);
+    return dg_cuda_launch_stage(run, stage, &args);
 }
 
 dg_status_t dg_cuda_run_group_stages(

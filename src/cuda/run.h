@@ -26,7 +26,7 @@ typedef struct dg_cuda_run_t {
 dg_status_t dg_cuda_run(const dg_cuda_run_t *run);
 
 /* Launches one stage of the plan; args as dg_cuda_launch_t has them. */
-dg_status_t dg_cuda_run_stage(const dg_cuda_run_t *run, int32_t stage, const void *args);
+dg_status_t dg_cuda_launch_stage(const dg_cuda_run_t *run, int32_t stage, const void *args);
 
 typedef dg_status_t dg_cuda_run_fn(const dg_cuda_run_t *run);
 dg_cuda_run_fn dg_cuda_run_any_gemm;

@@ -98,5 +98,5 @@ dg_status_t dg_cuda_run_any_gemm(const dg_cuda_run_t *run) {
     args.segments = lists.segments;
     args.d_list = lists.d_list;
     args.c_list = lists.c_list;
-    return dg_cuda_run_stage(run, last, &args);
+    return dg_cuda_launch_stage(run, last, &args);
 }

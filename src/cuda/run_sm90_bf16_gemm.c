@@ -100,5 +100,5 @@ dg_status_t dg_cuda_run_sm90_bf16_gemm(const dg_cuda_run_t *run) {
     args.tiles.segments = lists.segments;
     args.out.d_list = lists.d_list;
     args.out.c_list = lists.c_list;
-    return dg_cuda_run_stage(run, plan->stage_count - 1, &args);
+    return dg_cuda_launch_stage(run, plan->stage_count - 1, &args);
 }

@@ -102,5 +102,5 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_block(const dg_cuda_run_t *run) {
     DG_TRY(fill_output(&problem, &f, work, &args.out));
     DG_TRY(dg_cuda_run_group_stages(run, f.block_m * cluster.m, &lists));
     args.tiles.row_tiles = lists.tiles;
-    return dg_cuda_run_stage(run, last, &args);
+    return dg_cuda_launch_stage(run, last, &args);
 }

@@ -50,5 +50,5 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_swap(const dg_cuda_run_t *run) {
     DG_TRY(dg_sm90_encode_operand(&operand_b, &args.b));
     DG_TRY(dg_cuda_run_group_stages(run, f.block_m, &lists));
     args.tiles.row_tiles = lists.tiles;
-    return dg_cuda_run_stage(run, last, &args);
+    return dg_cuda_launch_stage(run, last, &args);
 }

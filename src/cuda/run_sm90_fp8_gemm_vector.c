@@ -56,7 +56,7 @@ static dg_status_t make_flat_maps(const dg_cuda_run_t *run, const operand_t *a, 
         .group_count = run->work->group_count};
     args->flat_a = flat.a.maps;
     args->flat_b = flat.b.maps;
-    return dg_cuda_run_stage(run, run->plan->stage_count - 2, &flat);
+    return dg_cuda_launch_stage(run, run->plan->stage_count - 2, &flat);
 }
 
 dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
@@ -87,7 +87,11 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
         .out = dg_sm90_describe_output(grouped ? &grouped->out : &run->gemm->out, work),
         .tiles = dg_sm90_describe_tiles(run, f.block_m * cluster.m, f.block_n * cluster.n),
         .scale_a = describe_scale(&a.side->scale),
-        .scale_b = describe_scale(&b.side->scale)};
+        .scale_b = describe_scale(&b.side->scale),
+        .data_a = a.side->data,
+        .data_b = b.side->data,
+        .pitch_a = a.side->mn_stride,
+        .pitch_b = b.side->mn_stride};
     DG_TRY(encode_operand(&a, &args.a));
     DG_TRY(encode_operand(&b, &args.b));
     DG_TRY(dg_cuda_run_group_stages(run, f.block_m, &lists));
@@ -95,5 +99,5 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_vector(const dg_cuda_run_t *run) {
     args.out.d_list = lists.d_list;
     args.out.c_list = lists.c_list;
     if (dg_sm90_fp8_gemm_vector_has_flat(work)) DG_TRY(make_flat_maps(run, &a, &b, &args));
-    return dg_cuda_run_stage(run, last, &args);
+    return dg_cuda_launch_stage(run, last, &args);
 }

@@ -5,7 +5,7 @@
  */
 #include "cuda/run.h"
 
-dg_status_t dg_cuda_run_stage(const dg_cuda_run_t *run, int32_t stage, const void *args) {
+dg_status_t dg_cuda_launch_stage(const dg_cuda_run_t *run, int32_t stage, const void *args) {
     const dg_plan_stage_t *planned = &run->plan->stage[stage];
     const dg_cuda_launch_t launch = {
         .function = run->functions[stage],

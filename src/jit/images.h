@@ -14,7 +14,7 @@
 typedef struct dg_image_t {
     dg_specialisation_t specialisation;
     int32_t architecture; /* 90: for sm_90a alone */
-    const char *packed; /* base/inflate.h */
+    const char *packed;   /* base/inflate.h */
     size_t packed_bytes, bytes;
 } dg_image_t;
 

@@ -68,14 +68,6 @@ dg_status_t dg_check_devices(
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_check_backend(const dg_tensor_t *d, const char *name, const char *family) {
-    DG_REQUIRE(d->device.type == DG_DEVICE_CPU, DG_STATUS_UNSUPPORTED, name, "",
-        "on CUDA device %d, but this build has no GPU kernels for %s; pass tensors in CPU memory "
-        "(device type %d)",
-        d->device.id, family, (int)DG_DEVICE_CPU);
-    return DG_STATUS_OK;
-}
-
 dg_status_t dg_check_apart(
     const dg_tensor_t *d, const char *name, const dg_input_t *inputs, int count) {
     const dg_span_t out = dg_tensor_span(d);

@@ -22,11 +22,10 @@ dg_status_t dg_check_result(const dg_tensor_t *d, int32_t rank);
  * memory with d without being the very same view. Fills `out` from both; c may be DG_NO_TENSOR. */
 dg_status_t dg_check_accumulator(const dg_tensor_t *c, const dg_tensor_t *d, dg_output_t *out);
 
-/* Refuses tensors on another device than d, the argument called `name`, and a device that this build
- * has no kernels for. Comes before anything that reads a tensor's memory. */
+/* Refuses tensors on another device than d, the argument called `name`, and devices of unknown types.
+ * Comes before anything that reads a tensor's memory. */
 dg_status_t dg_check_devices(
     const dg_tensor_t *d, const char *name, const dg_input_t *inputs, int count);
-dg_status_t dg_check_backend(const dg_tensor_t *d, const char *name, const char *family);
 
 /* Refuses an output `d`, called `name`, that shares memory with an input. */
 dg_status_t dg_check_apart(

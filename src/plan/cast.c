@@ -125,26 +125,30 @@ static bool fit_tile(const dg_any_cast_args_t *args, dg_any_cast_side_t *side) {
 
 /* ---- launches */
 
-static dg_cast_launch_t *add_launch(dg_cast_launches_t *launches, int32_t kernel, int32_t value,
-    double work, int32_t at_most, uint32_t shared_bytes) {
+static dg_cast_launch_t *add_launch(dg_cast_launches_t *launches, int32_t kernel, double work,
+    int32_t at_most, uint32_t shared_bytes) {
     dg_cast_launch_t *launch = &launches->launch[launches->count++];
     *launch = (dg_cast_launch_t){.stage = {
-        .specialisation = {.kernel = kernel, .values = {value}},
-        .grid = work < 1 ? 1 : work < at_most ? (uint32_t)work : (uint32_t)at_most,
-        .threads = THREADS,
-        .cluster = 1,
-        .shared_bytes = shared_bytes,
-    }};
+                                     .specialisation = {.kernel = kernel, .values = {THREADS}},
+                                     .grid = work < 1         ? 1
+                                             : work < at_most ? (uint32_t)work
+                                                              : (uint32_t)at_most,
+                                     .threads = THREADS,
+                                     .cluster = 1,
+                                     .shared_bytes = shared_bytes,
+                                 }};
     return launch;
 }
 
 /* CTAs that are on the GPU at once walk over groups; without any, each tile is a CTA's only one. */
-static void add_tiles(const dg_any_cast_args_t *args, const dg_machine_t *machine,
-    dg_cast_launches_t *launches) {
+static void add_tiles(
+    const dg_any_cast_args_t *args, const dg_machine_t *machine, dg_cast_launches_t *launches) {
     const bool wide = args->x_dtype == DG_DTYPE_F32, grouped = args->groups.form != 0;
     const int32_t at_most = grouped ? machine->sms * (wide ? 2 : 3) : INT32_MAX;
-    dg_cast_launch_t *launch = add_launch(launches, DG_KERNEL_ANY_CAST_TILE, wide,
-        count_tiles(args), at_most, DG_CAST_TILE_SHARED_BYTES);
+    dg_cast_launch_t *launch = add_launch(
+        launches, DG_KERNEL_ANY_CAST_TILE, count_tiles(args), at_most, DG_CAST_TILE_SHARED_BYTES);
+    launch->stage.specialisation.values[0] = wide;
+    launch->stage.specialisation.values[1] = args->side[0].dtype == DG_DTYPE_E2M1X2;
     launch->args = *args;
     launch->args.x_vector = is_aligned(args->x, args->x_stride, wide ? 4 : 2, 16);
 }
@@ -157,33 +161,33 @@ static double count_pieces(const dg_any_cast_args_t *args) {
 
 static void add_pieces(const dg_any_cast_args_t *args, int32_t kernel, const dg_machine_t *machine,
     dg_cast_launches_t *launches) {
-    add_launch(launches, kernel, THREADS, count_pieces(args), CTAS_PER_SM * machine->sms,
+    add_launch(launches, kernel, count_pieces(args), CTAS_PER_SM * machine->sms,
         DG_CAST_PIECE_SHARED_BYTES(THREADS))
         ->args = *args;
 }
 
-static void add_factors(const dg_any_cast_args_t *args, const dg_machine_t *machine,
-    dg_cast_launches_t *launches) {
+static void add_factors(
+    const dg_any_cast_args_t *args, const dg_machine_t *machine, dg_cast_launches_t *launches) {
     const int64_t *gran = args->side[0].gran, *extent = args->extent;
-    const double rows = ((double)dg_ceil_div(extent[ROWS], gran[ROWS]) +
-                            (double)args->groups.count) *
-                        (double)dg_ceil_div(extent[0], gran[0]) *
-                        (double)dg_ceil_div(extent[1], gran[1]);
-    add_launch(launches, DG_KERNEL_ANY_CAST_FACTORS, THREADS, rows, CTAS_PER_SM * machine->sms,
+    const double rows =
+        ((double)dg_ceil_div(extent[ROWS], gran[ROWS]) + (double)args->groups.count) *
+        (double)dg_ceil_div(extent[0], gran[0]) * (double)dg_ceil_div(extent[1], gran[1]);
+    add_launch(launches, DG_KERNEL_ANY_CAST_FACTORS, rows, CTAS_PER_SM * machine->sms,
         DG_CAST_FACTORS_SHARED_BYTES(THREADS))
         ->args = *args;
 }
 
 void dg_plan_quantize(const dg_quantize_args_t *args, int32_t psum_alignment,
     const dg_machine_t *machine, dg_cast_launches_t *launches) {
-    dg_any_cast_args_t tiles = describe(&args->x, &args->groups, psum_alignment);
-    const dg_any_cast_args_t plain = tiles;
+    const dg_any_cast_args_t plain = describe(&args->x, &args->groups, psum_alignment);
+    dg_any_cast_args_t tiles[2] = {plain, plain}; /* of E4M3, of E2M1X2 */
     const int outputs = dg_tensor_given(&args->out[1].data) ? 2 : 1;
     launches->count = 0;
     for (int s = 0; s < outputs; s++) {
         dg_any_cast_side_t side = describe_side(&args->out[s], &args->x);
+        dg_any_cast_args_t *fitting = &tiles[side.dtype == DG_DTYPE_E2M1X2];
         if (fit_tile(&plain, &side)) {
-            tiles.side[tiles.sides++] = side;
+            fitting->side[fitting->sides++] = side;
             continue;
         }
         dg_any_cast_args_t one = plain;
@@ -191,7 +195,8 @@ void dg_plan_quantize(const dg_quantize_args_t *args, int32_t psum_alignment,
         add_factors(&one, machine, launches);
         add_pieces(&one, DG_KERNEL_ANY_CAST_CODES, machine, launches);
     }
-    if (tiles.sides > 0) add_tiles(&tiles, machine, launches);
+    for (int i = 0; i < 2; i++)
+        if (tiles[i].sides > 0) add_tiles(&tiles[i], machine, launches);
 }
 
 void dg_plan_dequantize(const dg_dequantize_args_t *args, int32_t psum_alignment,

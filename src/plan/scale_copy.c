@@ -15,7 +15,9 @@ static dg_plan_stage_t make_stage(
     const int32_t at_most = CTAS_PER_SM * machine->sms;
     return (dg_plan_stage_t){
         .specialisation = {.kernel = kernel, .values = {THREADS}},
-        .grid = work < 1 ? 1 : work < at_most ? (uint32_t)work : (uint32_t)at_most,
+        .grid = work < 1         ? 1
+                : work < at_most ? (uint32_t)work
+                                 : (uint32_t)at_most,
         .threads = THREADS,
         .cluster = 1,
         .shared_bytes = shared_bytes,
@@ -44,8 +46,8 @@ void dg_plan_scale_copy(const dg_scale_convert_args_t *args, int64_t blocks, int
     const double pieces = (double)copy->matrices *
                           (double)dg_ceil_div(copy->rows, DG_SCALE_COPY_ROWS) *
                           (double)dg_ceil_div(dst->shape[row + 1], DG_SCALE_COPY_COLUMNS);
-    *stage = make_stage(
-        DG_KERNEL_ANY_SCALE_COPY, pieces, machine, DG_SCALE_COPY_SHARED_BYTES(THREADS));
+    *stage =
+        make_stage(DG_KERNEL_ANY_SCALE_COPY, pieces, machine, DG_SCALE_COPY_SHARED_BYTES(THREADS));
 }
 
 void dg_plan_scale_words(const dg_scale_pack_k_grouped_args_t *args, int64_t tokens,
@@ -67,6 +69,6 @@ void dg_plan_scale_words(const dg_scale_pack_k_grouped_args_t *args, int64_t tok
         .groups = dg_describe_groups(&args->groups, tokens, psum_alignment),
         .sides = 2,
     };
-    *stage = make_stage(DG_KERNEL_ANY_SCALE_WORDS, (double)dst->shape[0], machine,
-        DG_CAST_WALK_BYTES(THREADS));
+    *stage = make_stage(
+        DG_KERNEL_ANY_SCALE_WORDS, (double)dst->shape[0], machine, DG_CAST_WALK_BYTES(THREADS));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors in memory that the host cannot read, on a machine without a GPU: casts and layouts, which
- * have no GPU kernels, refuse them by name, products say that there is no driver. Nothing is read
- * before that, group values included: every address here faults when it is touched.
+ * Tensors in memory that the host cannot read, on a machine without a GPU: casts, layouts and products
+ * say that there is no driver. Nothing is read before that, group values included: every address here
+ * faults when it is touched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,13 +37,13 @@ static void casts_do_not_read_group_values_there(void **state) {
     args.out[0].gran[0] = args.out[0].gran[1] = 1;
     args.groups.form = DG_GROUPS_SIZES;
     args.groups.values = on_gpu(DG_DTYPE_I32, 2, 0);
-    refused(dg_quantize(NULL, &args, NULL), DG_STATUS_UNSUPPORTED, "x");
+    refused(dg_quantize(NULL, &args, NULL), DG_STATUS_UNSUPPORTED, "");
 
     dg_dequantize_args_t back = DG_DEQUANTIZE_ARGS_INIT;
     back.q = args.out[0];
     back.x = args.x;
     back.groups = args.groups;
-    refused(dg_dequantize(NULL, &back, NULL), DG_STATUS_UNSUPPORTED, "x");
+    refused(dg_dequantize(NULL, &back, NULL), DG_STATUS_UNSUPPORTED, "");
 
     args.x.device.type = DG_DEVICE_CPU;
     refused(dg_quantize(NULL, &args, NULL), DG_STATUS_BAD_DEVICE, "out[0].data");
@@ -59,7 +59,7 @@ static void scale_layouts_do_not_read_there(void **state) {
     convert.k_blocks = 4;
     convert.groups.form = DG_GROUPS_PSUM;
     convert.groups.values = on_gpu(DG_DTYPE_I32, 2, 0);
-    refused(dg_scale_convert(NULL, &convert, NULL), DG_STATUS_UNSUPPORTED, "dst");
+    refused(dg_scale_convert(NULL, &convert, NULL), DG_STATUS_UNSUPPORTED, "");
 
     dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
     pack.src = on_gpu(DG_DTYPE_F32, 8, 4);
@@ -67,7 +67,7 @@ static void scale_layouts_do_not_read_there(void **state) {
     pack.gran_k = 128;
     pack.groups.form = DG_GROUPS_SIZES;
     pack.groups.values = on_gpu(DG_DTYPE_I32, 2, 0);
-    refused(dg_scale_pack_k_grouped(NULL, &pack, NULL), DG_STATUS_UNSUPPORTED, "dst");
+    refused(dg_scale_pack_k_grouped(NULL, &pack, NULL), DG_STATUS_UNSUPPORTED, "");
 }
 
 static void products_do_not_read_there(void **state) {

@@ -127,3 +127,21 @@ TEST(sum_over_groups) {
     shape.accumulates = false;
     run_forms("vector_mixed", shape, 2);
 }
+// Three warpgroups in pairs of CTAs, factors copied in one piece.
+TEST(three_warpgroups) {
+    run_forms("vector_three", grouped(200, 272, {128, 48, 0, 272}), 2);
+    dg_vector_shape_t shape = grouped(200, 272, {128, 48, 0, 272});
+    shape.form_a = shape.form_b = DG_CASE_FLAT;
+    run_all("vector_three", shape, 4);
+}
+// Sizes that the host did not know: TMA cannot fetch what begins, or FLAT ends, off 16 tokens.
+TEST(groups_that_tma_cannot_fetch) {
+    dg_vector_shape_t shape = grouped(72, 80, {5, 130, 16, 0, 131});
+    run_forms("vector_tokens_last", shape, 2);
+    run_forms("vector_three", shape, 2);
+    shape.form_a = shape.form_b = DG_CASE_FLAT;
+    run_all("vector_tokens_last", shape, 2);
+    run_all("vector_three", shape, 2);
+    shape.form_b = DG_CASE_TOKENS_FIRST;
+    run_all("vector_mixed", shape, 2);
+}

@@ -38,6 +38,12 @@ TEST(bf16_rounds_to_even) {
     REQUIRE(pack_e4m3(1.f, -2.f) == 0xC038);
     REQUIRE(bits_from_f32(emu::tf32_from_f32(f32_from_bits(0x3F801FFF))) == 0x3F800000u);
 }
+TEST(bytes_and_pairs) {
+    REQUIRE(max_u16x2(0x7F800001u, 0x00028000u) == 0x7F808000u);
+    REQUIRE(encode_e4m3x2(1.f, -2.f) == 0xC038u && encode_e4m3x2(NAN, 1e9f) == 0x7E7Fu);
+    REQUIRE(std::isnan(fused_multiply_add(INFINITY, 0.f, INFINITY)));
+    REQUIRE(bits_from_f32(fused_multiply_add(-0.f, 0.f, -0.f)) == 0x80000000u);
+}
 TEST(e4m3_becomes_f16_exactly) {
     for (uint32_t code = 0; code < 256; code++) {
         const uint32_t other = (code * 7 + 3) & 255, pair = f16x2_from_e4m3x2(code | other << 8);

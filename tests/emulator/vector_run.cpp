@@ -42,7 +42,8 @@ static void map_operand(const dg_vector_case_t &c, const dg_vector_operand_t &o,
         *map = map_codes(o.data, c.tokens, rows, o.pitch, 128, box);
     else
         for (int32_t g = 0; g < c.shape.group_count; g++)
-            if (c.shape.sizes[g] > 0)
+            if (c.shape.sizes[g] > 0 && c.shape.sizes[g] % 16 == 0 &&
+                static_cast<int64_t>(c.flat_begin[g]) * rows % 16 == 0) // else the kernel gathers
                 flat[g] = map_codes(o.data + static_cast<int64_t>(c.flat_begin[g]) * rows,
                     c.shape.sizes[g], rows, c.shape.sizes[g], 128, box);
 }
@@ -66,6 +67,10 @@ static void run_case(const emu::Specialisation &s, const dg_vector_case_t &c,
     if (c.shape.form_b == DG_CASE_FLAT) args.flat_b = flat_b.data;
     args.scale_a = {c.a.scale, c.a.scale_mn_stride, c.a.scale_k_stride};
     args.scale_b = {c.b.scale, c.b.scale_mn_stride, c.b.scale_k_stride};
+    args.data_a = c.a.data;
+    args.data_b = c.b.data;
+    args.pitch_a = c.a.pitch;
+    args.pitch_b = c.b.pitch;
     args.out.d = d;
     args.out.c = c.c;
     args.out.pitch = args.out.c_pitch = c.pitch;

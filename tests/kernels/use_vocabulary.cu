@@ -4,6 +4,7 @@
  * by the tests of kernels/CMakeLists.txt with nvcc and NVRTC; never run. */
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
+#include "device/bytes.cuh"
 #include "device/convert.cuh"
 #include "device/copy_async.cuh"
 #include "device/descriptor.cuh"
@@ -96,6 +97,7 @@ use_memory(
     st_global_u64(out + 12, ld_global_u64(out + 14) + ld_global_u8(out) + ld_global_u16(out));
     st_global_u32(out, sum + ld_global_u32(out) + (uint32_t)clock_cycles());
     st_global_u16(out + 9, (uint16_t)sum);
+    st_global_u8(out + 10, max_u16x2(sum, 7) + encode_e4m3x2(fused_multiply_add(1, 2, 3), 1));
     st_global_f32(out + 1, ld_global_f32(out) + ld_constant_f32(out + 7));
     dependency_wait();
     dependents_launch();

@@ -90,8 +90,9 @@ def test_refusals(framework, rng):
         deep_gemm.transform_sf_into_required_layout(sf, 5, 512, (1, 128), is_sfa=True)
     with pytest.raises(ValueError, match="scale"):
         deep_gemm.transform_sf_into_required_layout(sf, 6, 512, (1, 128))
-    with pytest.raises(ValueError):
-        deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor(sf)
+    if getattr(framework, "device", "cpu") == "cpu":  # a GPU's factors are rounded up instead
+        with pytest.raises(ValueError):
+            deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor(sf)
     with pytest.raises(ValueError, match="element_size"):
         deep_gemm.get_tma_aligned_size(5, 3)
     assert deep_gemm.get_tma_aligned_size(5, 4) == 8 and deep_gemm.get_tma_aligned_size(5, 1) == 16

@@ -66,8 +66,8 @@ static bool fill_operand(dg_vector_case_t *c, dg_vector_operand_t *o, dg_case_fo
                 o->data[code_at(c, o, form, rows, row, g, token)] = draw_code(s, state);
     if (!scaled) return true;
     o->scale_mn_stride = s->scale_k_fastest ? c->scale_rows + 1 : 1;
-    o->scale_k_stride = s->scale_k_fastest ? 1 : rows + 3;
-    const size_t count = ((size_t)rows + 3) * ((size_t)c->scale_rows + 1);
+    o->scale_k_stride = s->scale_k_fastest ? 1 : rows % 4 == 0 ? rows + 4 : rows + 3;
+    const size_t count = ((size_t)rows + 4) * ((size_t)c->scale_rows + 1);
     o->scale_bytes = count * sizeof(float);
     o->scale = allocate(o->scale_bytes);
     if (!o->scale) return false;

@@ -6,11 +6,11 @@ instead), ...]). Read by mutate.py. Tokens between the groups are NaN in all of 
 
 FIRST = "vector_pairs_share_b"  # both operands token by token, pairs of CTAs
 LAST = "vector_tokens_last"     # both with tokens contiguous
-CLEAR = "clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);"
-CLEAR_B = "clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);"
+CLEAR = "if (!range->gather_a) clear_tail(a_at(p), BLOCK_M, A_MN, (uint32_t)left);"
+CLEAR_B = "if (!range->gather_b) clear_tail(b_at(p), BLOCK_N, B_MN, (uint32_t)left);"
 HAND_ON = """fence_proxy_async();
-                warp_sync();
-                if (lane_index() == 0) mbarrier_arrive(full_barrier(p));"""
+    warp_sync();
+    if (lane_index() == 0) mbarrier_arrive(full_barrier(p));"""
 
 BUGS = [
     # ---- ends of groups
@@ -20,8 +20,8 @@ BUGS = [
      [("count * 128 + thread * 16", "count * 128 + 128 + thread * 16")]),
     ("tail_begins_one_early", FIRST,
      [("count * 128 + thread * 16", "count * 128 - 128 + thread * 16")]),
-    ("tail_cleared_by_one_warp_only", FIRST, [("(warp_index() & 1) * 32 + lane_index()",
-       "(warp_index() & 1) * 2048 + lane_index()")]),
+    ("tail_cleared_by_one_warp_only", FIRST, [
+        ("uint32_t thread = (warp_index() & 1) * 32 +", "uint32_t thread = (warp_index() & 1) * 2048 +")]),
     ("cleared_and_turned_without_a_barrier", FIRST, [("bar_sync(1, PREPARERS * 32);", "")]),
     ("last_tail_of_a_not_cleared", LAST, [(CLEAR, "")]),
     ("last_tail_of_b_not_cleared", LAST, [(CLEAR_B, "")]),
@@ -41,7 +41,7 @@ BUGS = [
     ("handed_on_before_all_lanes_wrote", FIRST, [(HAND_ON, HAND_ON.replace("warp_sync();", ""))]),
     ("written_before_all_lanes_read", FIRST,
      [("warp_sync(); /* every lane has read", "/* every lane")]),
-    ("turned_before_it_was_loaded", FIRST, [("mbarrier_wait(loaded_barrier(p), p.parity);", "")]),
+    ("turned_before_it_was_loaded", FIRST, [("mbarrier_wait(loaded_barrier(p), parities >> p.stage & 1);", "")]),
     ("rows_swapped_in_the_upper_half", FIRST,
      [("const bool upper = lane >= 16;", "const bool upper = false;")]),
     ("fragments_of_another_column", FIRST, [("mn_fragment_at(lane, row % 128 / 16)",
@@ -54,10 +54,11 @@ BUGS = [
     ("answer_of_the_look_ignored", FIRST, [("if (!ready) wait_full(next);", "(void)ready;")]),
     ("loader_does_not_wait", FIRST, [("wait_empty(p);\n                mbarrier_arrive_expect",
        "mbarrier_arrive_expect")]),
-    ("scale_warp_does_not_wait", FIRST, [("wait_empty(*p);", "")]),
+    ("scale_warp_does_not_wait", FIRST, [("next_factors(args, f);\n    wait_empty(p);", "next_factors(args, f);")]),
     ("scales_announced_too_early", FIRST,
-     [("warp_sync();\n        if (lane == 0) mbarrier_arrive(full_barrier(*p));",
-       "if (lane == 0) mbarrier_arrive(full_barrier(*p));")]),
+     [("warp_sync();\n    if (lane == 0) mbarrier_arrive(full_barrier(p));",
+       "if (lane == 0) mbarrier_arrive(full_barrier(p));")]),
+    ("parity_of_preparations_not_kept", FIRST, [("parities ^= 1u << p.stage;", "")]),
     ("full_counts_one_preparer", FIRST, [("PREPARE ? PREPARERS : 1", "1")]),
     ("stage_released_before_its_fragments_are_read", FIRST,
      [("finish_products(products, &a);\n            if (j == WARP_ROWS - 1) {\n                release(p);",
@@ -73,12 +74,13 @@ BUGS = [
     ("chunk_filled_before_it_was_read", FIRST,
      [("warp_sync(); /* the chunk before has been read */", "")]),
     ("chunk_read_before_it_was_filled", FIRST,
-     [("fill_chunk(chunk, sums + right / 2);\n        warp_sync();", "fill_chunk(chunk, sums + right / 2);")]),
-    ("rows_past_the_tile_stored", FIRST, [("const bool there = row + pass * 4 < rows;",
-       "const bool there = true;")]),
+     [("fill_chunk(chunk, sums + i * 16);\n        warp_sync();\n        UNROLL",
+       "fill_chunk(chunk, sums + i * 16);\n        UNROLL")]),
+    ("rows_past_the_tile_stored", FIRST, [("if (row + pass * 4 < rows && column + i * 32 < columns)",
+       "if (column + i * 32 < columns)")]),
     ("columns_past_the_tile_stored", FIRST,
-     [("if (there && column + right < columns)", "if (there)")]),
-    ("c_of_the_wrong_chunk", FIRST, [("down * out->c_pitch + (right + 32) * OUT_BYTES",
-       "down * out->c_pitch + right * OUT_BYTES")]),
+     [("if (row + pass * 4 < rows && column + i * 32 < columns)", "if (row + pass * 4 < rows)")]),
+    ("c_of_the_wrong_chunk", FIRST, [("load_chunk(mine, c + next * 32 * OUT_BYTES",
+       "load_chunk(mine, c + i * 32 * OUT_BYTES")]),
     ("empty_group_not_stored", FIRST, [("if (k_blocks < 0) break;", "if (k_blocks <= 0) break;")]),
 ]

@@ -95,7 +95,9 @@ static dg_status_t download(dg_status_t status) {
     size_t clean = 0;
     for (int i = 0; i < gpu.count; i++) {
         const copy_t *copy = &gpu.copies[i];
-        if (status == DG_STATUS_OK) memcpy(copy->host, gpu.image + copy->at, copy->bytes);
+        /* Inputs may be constants of the program, which cannot be written even with what they hold. */
+        if (status == DG_STATUS_OK && memcmp(copy->host, gpu.image + copy->at, copy->bytes) != 0)
+            memcpy(copy->host, gpu.image + copy->at, copy->bytes);
         memset(gpu.image + copy->at, 0xFF, copy->bytes);
     }
     while (clean < gpu.used && gpu.image[clean] == 0xFF) clean++;
