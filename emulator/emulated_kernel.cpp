@@ -20,6 +20,9 @@
 #ifndef CLUSTER
 #    define CLUSTER 1
 #endif
+#ifndef PER_SM
+#    define PER_SM 1
+#endif
 #ifndef SHARED_BYTES
 #    define SHARED_BYTES 0
 #endif
@@ -29,4 +32,4 @@ static const emu::SpecialisationValue emulated_values[] = {EMU_VALUES{nullptr, 0
 
 static const emu::RegisterSpecialisation emulated_kernel(
     {EMU_NAME, EMU_KERNEL, emulated_values, std::size(emulated_values) - 1, THREADS, CLUSTER,
-        SHARED_BYTES, emu::Entry<EMU_SYMBOL>::args_bytes, emu::Entry<EMU_SYMBOL>::call});
+        PER_SM, SHARED_BYTES, emu::Entry<EMU_SYMBOL>::args_bytes, emu::Entry<EMU_SYMBOL>::call});

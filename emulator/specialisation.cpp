@@ -54,7 +54,7 @@ Launch make_launch(const Specialisation &s, uint32_t grid, const void *args, siz
     launch.cluster = s.cluster;
     launch.shared_bytes = s.shared_bytes;
     // as many as ptxas may give with one CTA on each SM
-    launch.registers = std::min(65536 / s.threads, 255u) / 8 * 8;
+    launch.registers = std::min(65536 / s.threads / s.per_sm, 255u) / 8 * 8;
     launch.kernel = [entry = s.entry, args] { entry(args); };
     return launch;
 }

@@ -24,6 +24,7 @@ struct Specialisation {
     const SpecialisationValue *values;
     size_t value_count;
     uint32_t threads, cluster; // THREADS and CLUSTER of the kernel's text
+    uint32_t per_sm;           // PER_SM: blocks that share an SM and its registers
     size_t shared_bytes;       // SHARED_BYTES of the kernel's text
     size_t args_bytes;
     void (*entry)(const void *args);

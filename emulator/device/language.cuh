@@ -10,6 +10,7 @@
 #define DEVICE [[maybe_unused]] static inline
 
 #define KERNEL(threads) [[maybe_unused]] static void
+#define KERNEL_PER_SM(threads, per_sm) KERNEL(threads)
 #define KERNEL_PARAMETER const
 #define UNROLL
 #define UNROLL_BY(n)

@@ -12,8 +12,11 @@
  *   BLOCK_M, BLOCK_N  tile of one CTA: rows of a, a multiple of 16 up to 128; rows of b, 64 for each
  *                     warpgroup
  *   STAGES            depth of the ring, in blocks of 128 k
- *   MATH_GROUPS       warpgroups that multiply: 1 or 2
- *   SPLITS            1, 2, 4 or 8: CTAs of a cluster that share the k of a tile
+ *   MATH_GROUPS       warpgroups that multiply: 1 to 4
+ *   SPLITS            1 to 8: CTAs of a cluster that share the k of a tile
+ *   PER_SM            CTAs that run on an SM at a time: 1 or 2
+ *   RING_SUMS         1: the sums of a tile lie in the ring, which then has more stages and waits for
+ *                     them to be stored; 0: in memory of their own
  *   SCHEDULE          DG_SCHEDULE_DENSE or DG_SCHEDULE_M_GROUPED */
 typedef struct dg_sm90_fp8_gemm_swap_args {
     dg_tensor_map_t a;    /* [slab, m, k] e4m3, k fastest; box [128 k, BLOCK_M, 1], swizzle 128 */
@@ -29,9 +32,9 @@ typedef struct dg_sm90_fp8_gemm_swap_args {
 } dg_sm90_fp8_gemm_swap_args_t;
 
 /* Dynamic shared memory of a specialisation: ring, scales, sums, tiles, barriers. */
-#define DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(block_m, block_n, stages)                               \
-    ((stages) * (((block_m) + (block_n)) * 128 + (block_m)*4 + 16) +                               \
-        (block_m) * ((block_n) + 4) * 4 + DG_SM90_TILE_RING_BYTES + 16)
+#define DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(block_m, block_n, stages, ring_sums)                    \
+    ((stages) * (((block_m) + (block_n)) * 128 + (block_m)*4 + 32) +                               \
+        ((ring_sums) ? 0 : (block_m) * ((block_n) + 4) * 4) + DG_SM90_TILE_RING_BYTES + 16)
 
 DG_STATIC_ASSERT(sizeof(dg_sm90_fp8_gemm_swap_args_t) == 640, "host and device must agree");
 

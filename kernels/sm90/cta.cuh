@@ -32,13 +32,24 @@
 #    define RING_WARPS MATH_WARPS
 #endif
 #define THREADS (MATH_GROUPS * 128 + 128)
-/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share,
- * which is already the most a thread can have when there are only two. A kernel whose loaders need
- * more defines both. */
-#ifndef MATH_REGISTERS
-#    define LOAD_REGISTERS (MATH_GROUPS == 3 ? 32 : 40)
-#    define MATH_REGISTERS (MATH_GROUPS == 3 ? 160 : 232)
+/* CTAs that run on an SM at a time. */
+#ifndef PER_SM
+#    define PER_SM 1
 #endif
+/* 65536 registers / 128 threads = 512 over all warpgroups; the launch gives each an equal share, in
+ * multiples of 8, and only what it gave can be moved: 168 each for three warpgroups, 128 for four, 96
+ * for five. One math warpgroup alone on its SM has the most a thread can have without that. A kernel
+ * whose loaders need more defines both. */
+#ifndef MATH_REGISTERS
+#    if PER_SM == 2
+#        define LOAD_REGISTERS (MATH_GROUPS == 1 ? 40 : 32)
+#        define MATH_REGISTERS (MATH_GROUPS == 1 ? 208 : 104)
+#    else
+#        define LOAD_REGISTERS (MATH_GROUPS == 2 ? 40 : MATH_GROUPS == 3 ? 32 : 24)
+#        define MATH_REGISTERS (MATH_GROUPS == 2 ? 232 : MATH_GROUPS == 3 ? 160 : 112)
+#    endif
+#endif
+#define MOVES_REGISTERS (MATH_GROUPS > 1 || PER_SM > 1)
 
 /* Output chunks of sm90/store.cuh, to begin on a multiple of 1024. */
 #define OUT_BYTES (OUT_F32 ? 4 : 2)

@@ -14,7 +14,7 @@
  *   A        STAGES      x [BLOCK_M x 128] e4m3, swizzled        full[s]: A, B and both scales of
  *   B        STAGES      x [BLOCK_N x 128] e4m3, swizzled                 stage s are there
  *   CHUNKS   of sm90/store.cuh                                   empty[s]: every warp of every CTA
- *   SCALE_A  STAGES      x [BLOCK_M] f32                                  that reads it is done
+ *   SCALE_A  STAGES      x [SCALE_ROWS_A] f32                             that reads it is done
  *   SCALE_B  STAGES      x [8] f32: scales of column groups
  *   TILES    of sm90/tiles.cuh
  *   full, empty: STAGES mbarriers each
@@ -43,11 +43,15 @@
  * scale_b it can touch. */
 #define GROUP_N (BLOCK_N % 128 == 0 ? 128 : BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : 16)
 #define GROUPS (BLOCK_N / GROUP_N)
+/* Rows from a warpgroup's first 64 to its second 64: in a low tile both warpgroups have work. */
+#define SUB_TILES_APART (MATH_GROUPS * 64)
 #define SCALE_ROWS ((128 - GROUP_N + BLOCK_N - 1) / 128 + 1)
 
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES (BLOCK_N * 128)
-#define SCALE_A_BYTES (BLOCK_M * 4)
+#define SCALE_ROWS_A DG_SM90_FP8_GEMM_BLOCK_SCALE_ROWS(BLOCK_M, SCHEDULE)
+#define SCALE_BOX_A DG_SM90_FP8_GEMM_BLOCK_SCALE_BOX(BLOCK_M, SCHEDULE)
+#define SCALE_A_BYTES (SCALE_ROWS_A * 4)
 #define SCALE_B_BYTES 32
 #define AT_B (STAGES * A_BYTES)
 #define AT_CHUNKS (AT_B + STAGES * B_BYTES)
@@ -64,7 +68,7 @@
 
 static_assert(GROUPS <= 8, "a scale slot has room for eight column groups");
 static_assert(SHARED_BYTES == DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES,
-                                  MATH_GROUPS, STORE_N, STORE_BUFFERS, OUT_F32),
+                                  MATH_GROUPS, STORE_N, STORE_BUFFERS, OUT_F32, SCHEDULE),
     "the host counts the same bytes");
 static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
 
@@ -96,6 +100,19 @@ DEVICE void load_operand(uint32_t to, const dg_tensor_map_t *map, uint32_t full,
     }
 }
 
+/* Loads the scales of a tile's rows and one block of k; groups of rows: from a multiple of 4 on. */
+DEVICE void load_tile_scales(
+    uint32_t to, const dg_tensor_map_t *map, uint32_t full, const tile_t *tile, int k) {
+    if (SCHEDULE == DG_SCHEDULE_DENSE) {
+        tma_load_2d(to, map, full, tile->row, k);
+    } else {
+        const int first = tile->row / 4 * 4;
+        tma_load_3d(to, map, full, first, k, tile->slab);
+        if (SCALE_BOX_A < SCALE_ROWS_A)
+            tma_load_3d(to + SCALE_BOX_A * 4, map, full, first + SCALE_BOX_A, k, tile->slab);
+    }
+}
+
 /* One thread: fills stage after stage with A, B and the scales of A. */
 DEVICE void load_tiles(const args_t *args) {
     const uint32_t base = shared_base();
@@ -113,7 +130,7 @@ DEVICE void load_tiles(const args_t *args) {
                 a, &args->a, full, SHARE == DG_SHARE_A, BLOCK_M, k * 128, tile.row, tile.slab);
             load_operand(
                 b, &args->b, full, SHARE == DG_SHARE_B, BLOCK_N, k * 128, tile.column, tile.group);
-            if (scales) tma_load_2d(scale_a_at(p), &args->scale_a, full, tile.row, k);
+            if (scales) load_tile_scales(scale_a_at(p), &args->scale_a, full, &tile, k);
             p = next_place(p);
         }
     }
@@ -235,6 +252,19 @@ DEVICE void finish_products(float *products) {
     pin_f32_array(products, BLOCK_N / 2);
 }
 
+/* Scales of this thread's two rows for each column group. upper, lower: [GROUPS] */
+DEVICE void read_scales(float *upper, float *lower, uint32_t scale_a, uint32_t scale_b) {
+    const float row_upper = ld_shared_f32(scale_a), row_lower = ld_shared_f32(scale_a + 32);
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+        const float column_scale = ld_shared_f32(scale_b + (uint32_t)g * 4);
+        upper[g] = row_upper * column_scale;
+        lower[g] = row_lower * column_scale;
+    }
+    pin_f32_array(upper, GROUPS);
+    pin_f32_array(lower, GROUPS);
+}
+
 /* sums += scale * products. upper, lower: [GROUPS] scales of this thread's two rows. */
 DEVICE void promote(float *sums, const float *products, const float *upper, const float *lower) {
     UNROLL
@@ -248,68 +278,97 @@ DEVICE void promote(float *sums, const float *products, const float *upper, cons
     pin_f32_array(sums, BLOCK_N / 2);
 }
 
+/* What a math warp keeps: the addresses of stage 0 and where it stands. */
+typedef struct reader {
+    uint32_t a, b;    /* descriptors of its first sub-tile */
+    uint32_t my_row;  /* bytes to the thread's first scale of a */
+    place_t p;        /* the block to be multiplied next */
+} reader_t;
+
+DEVICE uint32_t a_of(const reader_t *r, place_t p) {
+    return r->a + p.stage * (A_BYTES / 16);
+}
+DEVICE uint32_t b_of(const reader_t *r, place_t p) {
+    return r->b + p.stage * (B_BYTES / 16);
+}
+
+/* All blocks of the warpgroup's first `count` sub-tiles. sums: [count][BLOCK_N / 2] */
+template <int count, int turns>
+DEVICE void multiply_blocks(reader_t *r, float (*sums)[BLOCK_N / 2], int k_blocks) {
+    float products[BLOCK_N / 2];
+    uint32_t a = a_of(r, r->p), b = b_of(r, r->p);
+    uint32_t scale_a = scale_a_at(r->p) + r->my_row, scale_b = scale_b_at(r->p);
+    if (k_blocks > 0) wait_full(r->p);
+    UNROLL_BY(turns)
+    for (int k = 0; k < k_blocks; k++) {
+        const place_t next = next_place(r->p);
+        const uint32_t a_next = a_of(r, next), b_next = b_of(r, next);
+        UNROLL
+        for (uint32_t j = 0; j < count; j++) {
+            float upper[GROUPS], lower[GROUPS];
+            uint32_t ready = 1;
+            start_products(products, a + j * (SUB_TILES_APART * 128 / 16), b);
+            read_scales(upper, lower, scale_a + j * SUB_TILES_APART * 4, scale_b);
+            finish_products(products);
+            if (j == count - 1) {
+                release(r->p);
+                if (k < k_blocks - 1) ready = test_full(next);
+            }
+            promote(sums[j], products, upper, lower);
+            if (!ready) wait_full(next);
+        }
+        scale_b = scale_b_at(next);
+        scale_a = scale_a_at(next) + r->my_row;
+        a = a_next;
+        b = b_next;
+        r->p = next;
+    }
+}
+
+/* The same for a warpgroup that has nothing to multiply. */
+DEVICE void skip_blocks(reader_t *r, int k_blocks) {
+    UNROLL_BY(1)
+    for (; k_blocks > 0; k_blocks--) {
+        wait_full(r->p);
+        release(r->p);
+        r->p = next_place(r->p);
+    }
+}
+
 /* One math warpgroup: for every tile, all k blocks of its WARP_ROWS sub-tiles, then their rows of
  * d. */
 DEVICE void multiply(const args_t *args) {
     const uint32_t base = shared_base(), lane = lane_index(), warp = warp_index();
-    const uint32_t group = warp / 4, warp_row = group * 64 * WARP_ROWS + warp % 4 * 16;
-    const uint32_t my_row = (warp_row + lane / 4) * 4; /* bytes to my first scale of a */
-    const uint32_t a_first = descriptor_low_k128(base + group * WARP_ROWS * 64 * 128);
-    const uint32_t b_first = descriptor_low_k128(base + AT_B);
-    uint32_t a = a_first, b = b_first;
-    uint32_t scale_a = scale_a_at({0, 0}) + my_row, scale_b = scale_b_at({0, 0});
-    place_t p = {0, 0};
+    const uint32_t group = warp / 4, warp_row = warp * 16;
+    reader_t reader = {descriptor_low_k128(base + group * 64 * 128),
+        descriptor_low_k128(base + AT_B), (warp_row + lane / 4) * 4, {0, 0}};
     tile_place_t tile_place = {0, 0};
     store_t store = begin_store(warp);
-    float products[BLOCK_N / 2];
 
     for (int k_blocks, coming = wait_tile(tile_place); (k_blocks = coming) >= 0;) {
         float sums[WARP_ROWS][BLOCK_N / 2];
         UNROLL
         for (int i = 0; i < WARP_ROWS * BLOCK_N / 2; i++)
             sums[i / (BLOCK_N / 2)][i % (BLOCK_N / 2)] = 0.f;
-
-        if (k_blocks > 0) wait_full(p);
-        UNROLL_BY(UNROLL_K)
-        for (int k = 0; k < k_blocks; k++) {
-            const place_t next = next_place(p);
-            const uint32_t a_next = a_first + next.stage * (A_BYTES / 16);
-            const uint32_t b_next = b_first + next.stage * (B_BYTES / 16);
-            UNROLL
-            for (uint32_t j = 0; j < WARP_ROWS; j++) {
-                float upper[GROUPS], lower[GROUPS];
-                uint32_t ready = 1;
-                start_products(products, a + j * (64 * 128 / 16), b);
-                const float row_upper = ld_shared_f32(scale_a + j * 256);
-                const float row_lower = ld_shared_f32(scale_a + j * 256 + 32);
-                UNROLL
-                for (int g = 0; g < GROUPS; g++) {
-                    const float column_scale = ld_shared_f32(scale_b + (uint32_t)g * 4);
-                    upper[g] = row_upper * column_scale;
-                    lower[g] = row_lower * column_scale;
-                }
-                pin_f32_array(upper, GROUPS);
-                pin_f32_array(lower, GROUPS);
-                finish_products(products);
-                if (j == WARP_ROWS - 1) {
-                    release(p);
-                    if (k < k_blocks - 1) ready = test_full(next);
-                }
-                promote(sums[j], products, upper, lower);
-                if (!ready) wait_full(next);
-            }
-            scale_b = scale_b_at(next);
-            scale_a = scale_a_at(next) + my_row;
-            a = a_next;
-            b = b_next;
-            p = next;
+        if (SCHEDULE == DG_SCHEDULE_M_GROUPED) { /* scales begin at a multiple of 4 rows */
+            const uint32_t before = args->scale_a_by_tma ? peek_first_row(tile_place) % 4 : 0;
+            reader.my_row = (warp_row + lane / 4 + before) * 4;
         }
+        /* Tiles at the end of a group are low: the tensor cores have less to do. */
+        const int rows = SCHEDULE == DG_SCHEDULE_M_GROUPED ? peek_rows(tile_place) : BLOCK_M;
+        const int mine = rows - (int)group * 64;
+        if (SCHEDULE == DG_SCHEDULE_M_GROUPED && mine <= 0)
+            skip_blocks(&reader, k_blocks);
+        else if (SCHEDULE == DG_SCHEDULE_M_GROUPED && WARP_ROWS == 2 && mine <= SUB_TILES_APART)
+            multiply_blocks<1, 1>(&reader, sums, k_blocks);
+        else
+            multiply_blocks<WARP_ROWS, UNROLL_K>(&reader, sums, k_blocks);
         const tile_t tile = take_tile(tile_place);
         tile_place = next_tile_place(tile_place);
         coming = wait_tile(tile_place);
         UNROLL
         for (int j = 0; j < WARP_ROWS; j++)
-            store_sums(&args->out, &tile, sums[j], (int)warp_row + j * 64, &store);
+            store_sums(&args->out, &tile, sums[j], (int)warp_row + j * SUB_TILES_APART, &store);
     }
     finish_store(&store);
 }
@@ -317,14 +376,16 @@ DEVICE void multiply(const args_t *args) {
 KERNEL(THREADS) dg_sm90_fp8_gemm_block(KERNEL_PARAMETER dg_sm90_fp8_gemm_block_args_t args) {
     const uint32_t warp = warp_index();
     const bool scales_by_warps = !args.scale_a_by_tma;
-    if (thread_index() == 0) {
-        init_ring(scales_by_warps ? 3 : 2);
-        init_tile_ring(MATH_WARPS + (scales_by_warps ? 2 : ADD_C ? 1 : 0));
-        fence_mbarrier_init();
+    if (thread_index() == THREADS - 1) {
         tensormap_prefetch(&args.a);
         tensormap_prefetch(&args.b);
         if (!scales_by_warps) tensormap_prefetch(&args.scale_a);
         if (args.out.by_tma) tensormap_prefetch(&args.out.map);
+    }
+    if (thread_index() == 0) {
+        init_ring(scales_by_warps ? 3 : 2);
+        init_tile_ring(MATH_WARPS + (scales_by_warps ? 2 : ADD_C ? 1 : 0));
+        fence_mbarrier_init();
     }
     cluster_sync();
     dependency_wait();

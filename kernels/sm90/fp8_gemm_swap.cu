@@ -11,15 +11,15 @@
  * all CTAs, in their order, and stores them: no workspace, no atomics, the same bits every time.
  *
  * Warps. Warpgroups 0 .. MATH_GROUPS-1 multiply, promote and store. In the last one, warp 0 walks the
- * tiles, publishes them and issues all TMA loads; warps 1 to 3, in turn, read the scales of a and b
- * of a block and write their products.
+ * tiles, publishes them and issues all TMA loads; warp 1 copies the scales of a and b, block after
+ * block, as far ahead as the ring is long.
  *
  * Shared memory, from a 1024-byte aligned base:
  *
  *   B       STAGES x [BLOCK_N x 128] e4m3, swizzled        full[s]: A, B and scales are there
  *   A       STAGES x [BLOCK_M x 128] e4m3, swizzled        empty[s]: every math warp is done
  *   SUMS    [BLOCK_M x (BLOCK_N + 4)] f32: one row a token; the gap spreads rows over the banks
- *   SCALES  STAGES x [BLOCK_M] f32, those of a times that of b
+ *   SCALES  STAGES x [BLOCK_M + 4] f32: those of a, then that of b for each math warpgroup
  *   TILES   of sm90/tiles.cuh
  *   full, empty: STAGES mbarriers each
  *   summed  every math warp of the cluster has written its part of SUMS
@@ -27,6 +27,7 @@
 #include "args/swap.h"
 #include "device/barrier.cuh"
 #include "device/convert.cuh"
+#include "device/copy_async.cuh"
 #include "device/descriptor.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
@@ -46,10 +47,11 @@
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES (BLOCK_N * 128)
 #define SUM_PITCH ((BLOCK_N + 4) * 4)
-#define SCALE_BYTES (BLOCK_M * 4)
+#define SUMS_BYTES (BLOCK_M * SUM_PITCH)
+#define SCALE_BYTES (BLOCK_M * 4 + 16)
 #define AT_A (STAGES * B_BYTES)
-#define AT_SUMS (AT_A + STAGES * A_BYTES)
-#define AT_SCALES (AT_SUMS + BLOCK_M * SUM_PITCH)
+#define AT_SUMS (RING_SUMS ? 0 : AT_A + STAGES * A_BYTES)
+#define AT_SCALES (AT_A + STAGES * A_BYTES + (RING_SUMS ? 0 : SUMS_BYTES))
 #define AT_TILES (AT_SCALES + STAGES * SCALE_BYTES)
 #define AT_FULL (AT_TILES + TILE_RING_BYTES)
 #define AT_EMPTY (AT_FULL + STAGES * 8)
@@ -62,16 +64,14 @@
 
 static_assert(WARP_ROWS == 1, "a warpgroup has 64 rows of b");
 static_assert(BLOCK_M % 16 == 0 && BLOCK_M <= 128, "columns of wgmma; registers");
-static_assert(BLOCK_M % SPLITS == 0, "each CTA of a cluster stores as many rows");
-static_assert(SHARED_BYTES == DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES),
+static_assert(MATH_GROUPS <= 4, "a slot has room for four scales of b");
+static_assert(
+    SHARED_BYTES == DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(BLOCK_M, BLOCK_N, STAGES, RING_SUMS),
     "the host counts the same bytes");
-static_assert(SHARED_BYTES <= 227 * 1024, "does not fit shared memory");
+static_assert((SHARED_BYTES + 1024) * PER_SM <= 228 * 1024, "does not fit shared memory");
+static_assert(!RING_SUMS || SUMS_BYTES <= STAGES * (A_BYTES + B_BYTES), "sums fit the ring");
 
-/* No more than stages: a warp that comes round knows only that the block STAGES before its last one
- * is used up, and the parity it waits for must not be that of an older round. */
-#define SCALE_WARPS 3
-static_assert(SCALE_WARPS <= STAGES, "parities tell rounds apart");
-#define SLICE (BLOCK_M / SPLITS) /* rows that a CTA stores */
+#define SLICE ((BLOCK_M + SPLITS - 1) / SPLITS) /* rows that a CTA stores */
 
 typedef dg_sm90_fp8_gemm_swap_args_t args_t;
 
@@ -79,14 +79,32 @@ DEVICE uint32_t scales_at(place_t p) {
     return shared_base() + AT_SCALES + p.stage * SCALE_BYTES;
 }
 
+/* By all threads, at the start: factors that nobody will copy are 1. */
+DEVICE void fill_scales(const args_t *args) {
+    const uint32_t words = SCALE_BYTES / 4;
+    for (uint32_t i = thread_index(); i < STAGES * words; i += THREADS)
+        if (i % words < BLOCK_M ? !args->scale_a : !args->scale_b)
+            st_shared_f32(shared_base() + AT_SCALES + i * 4, 1.f);
+}
+
+DEVICE uint32_t stored_barrier(void) {
+    return shared_base() + AT_STORED;
+}
+
 /* One thread: finds and publishes tiles, and fills stage after stage with A and B. */
 DEVICE void load_tiles(const args_t *args) {
     const uint32_t base = shared_base();
+    uint32_t parity = 1;
     place_t p = {0, 0};
     tile_place_t tile_place = {0, 0};
     tile_t tile;
     for (walk_t walk = begin_walk(&args->tiles); next_tile(&args->tiles, &walk, &tile);) {
         publish_tile(&tile_place, &tile);
+        if (RING_SUMS) { /* those of the tile before */
+            mbarrier_wait_cluster(stored_barrier(), parity);
+            fence_proxy_async();
+            parity ^= 1;
+        }
         UNROLL_BY(1)
         for (int i = 0; i < tile.k_blocks; i++) {
             const uint32_t full = full_barrier(p), a = base + AT_A + p.stage * A_BYTES;
@@ -101,43 +119,36 @@ DEVICE void load_tiles(const args_t *args) {
     publish_end(&tile_place);
 }
 
-/* SCALE_WARPS warps, in turn, so that the loads of as many blocks are in flight: the scale of each
- * row of a times that of b. turn: 0, 1, .. */
-DEVICE void load_scales(const args_t *args, int turn) {
-    const int lane = (int)lane_index();
-    int until_mine = turn;
+/* One warp: copies the scale of each row of a, and for each math warpgroup that of its rows of b. */
+DEVICE void load_scales(const args_t *args) {
+    const int lane = (int)lane_index(), last_of_b = (args->tiles.n - 1) / 128;
     place_t p = {0, 0};
     for (tile_place_t at = {0, 0}; wait_tile(at) >= 0; at = next_tile_place(at)) {
         const tile_t tile = take_tile(at);
         const int rows = tile.rows - lane; /* mine are below */
+        const int of_b = (tile.column + lane * 64) / 128;
         const float *row_scales = args->scale_a + tile.slab * args->scale_a_slab_stride +
                                   (tile.row + lane) * args->scale_a_m_stride +
                                   tile.first_block * args->scale_a_k_stride;
         const float *column_scale = args->scale_b + tile.group * args->scale_b_group_stride +
-                                    tile.column / 128 * args->scale_b_n_stride +
+                                    (of_b < last_of_b ? of_b : last_of_b) *
+                                        args->scale_b_n_stride +
                                     tile.first_block * args->scale_b_k_stride;
         UNROLL_BY(1)
         for (int k = 0; k < tile.k_blocks; k++) {
-            if (until_mine == 0) {
-                float scales[(BLOCK_M + 31) / 32];
-                const float *from = row_scales;
-                const float common = args->scale_b ? ld_constant_f32(column_scale) : 1.f;
-                UNROLL
-                for (int i = 0; i < (BLOCK_M + 31) / 32; i++) {
-                    scales[i] = 1.f;
-                    if (args->scale_a) scales[i] = i * 32 < rows ? ld_constant_f32(from) : 0.f;
-                    from += 32 * args->scale_a_m_stride;
-                }
-                wait_empty(p);
-                UNROLL
-                for (int i = 0; i < (BLOCK_M + 31) / 32; i++)
-                    if (i * 32 + lane < BLOCK_M)
-                        st_shared_f32(
-                            scales_at(p) + (uint32_t)(i * 32 + lane) * 4, scales[i] * common);
-                warp_sync();
-                if (lane == 0) mbarrier_arrive(full_barrier(p));
+            const uint32_t to = scales_at(p);
+            const float *from = row_scales;
+            wait_empty(p);
+            UNROLL
+            for (int i = 0; i < BLOCK_M; i += 32) {
+                if (args->scale_a && i + lane < BLOCK_M)
+                    copy_async<4>(to + (uint32_t)(i + lane) * 4, i < rows ? from : args->scale_a,
+                        i < rows ? 4 : 0);
+                from += 32 * args->scale_a_m_stride;
             }
-            until_mine = until_mine == 0 ? SCALE_WARPS - 1 : until_mine - 1;
+            if (args->scale_b && lane < MATH_GROUPS)
+                copy_async<4>(to + (uint32_t)(BLOCK_M + lane) * 4, column_scale, 4);
+            copy_async_arrive(full_barrier(p));
             row_scales += args->scale_a_k_stride;
             column_scale += args->scale_b_k_stride;
             p = next_place(p);
@@ -168,6 +179,12 @@ DEVICE void finish_products(float *products) {
 DEVICE void arrive_everywhere(uint32_t barrier) {
     warp_sync();
     if (lane_index() < SPLITS) mbarrier_arrive_peer_release(barrier, lane_index());
+}
+
+/* The same for a warp that only has read, and has what it read. */
+DEVICE void hand_sums_back(uint32_t stored) {
+    warp_sync();
+    if (lane_index() < SPLITS) mbarrier_arrive_peer(stored, lane_index());
 }
 
 /* SUMS of CTA `rank` of the cluster: four neighbouring columns of a row. values: [4] */
@@ -229,7 +246,7 @@ DEVICE void store_slice(const args_t *args, const tile_t *tile) {
         const int row = first + i / (BLOCK_N / 4), column = i % (BLOCK_N / 4) * 4;
         const int columns = tile->columns - column;
         float sums[4];
-        if (row >= tile->rows || columns <= 0) continue;
+        if (row >= tile->rows || row >= BLOCK_M || columns <= 0) continue;
         read_sums(sums, 0, row, column);
         UNROLL
         for (uint32_t rank = 1; rank < SPLITS; rank++) {
@@ -264,7 +281,7 @@ DEVICE void put_sums(const float *sums, uint32_t row) {
 /* One math warpgroup: for every tile, all k blocks of its 64 rows of b, then its share of d. */
 DEVICE void multiply(const args_t *args) {
     const uint32_t base = shared_base(), warp = warp_index();
-    const uint32_t summed = base + AT_SUMMED, stored = base + AT_STORED;
+    const uint32_t summed = base + AT_SUMMED, stored = stored_barrier();
     const uint32_t b_first = descriptor_low_k128(base + warp / 4 * 64 * 128);
     const uint32_t a_first = descriptor_low_k128(base + AT_A);
     uint32_t a = a_first, b = b_first, parity = 0;
@@ -284,9 +301,13 @@ DEVICE void multiply(const args_t *args) {
             float scales[BLOCK_M / 4];
             uint32_t ready = 1;
             start_products(products, b, a);
+            const float column_scale = ld_shared_f32(scales_at(p) + (BLOCK_M + warp / 4) * 4);
             UNROLL
             for (uint32_t i = 0; i < BLOCK_M / 8; i++)
                 ld_shared_f32x2(scales + i * 2, scales_from + i * 32);
+            UNROLL
+            for (uint32_t i = 0; i < BLOCK_M / 4; i++) scales[i] *= column_scale;
+            pin_f32_array(scales, BLOCK_M / 4);
             finish_products(products);
             release(p);
             if (k < k_blocks - 1) ready = test_full(next);
@@ -307,38 +328,48 @@ DEVICE void multiply(const args_t *args) {
         }
         const tile_t tile = take_tile(tile_place);
         tile_place = next_tile_place(tile_place);
+        if (RING_SUMS) bar_sync(1, MATH_GROUPS * 128); /* all products are done */
         mbarrier_wait_cluster(stored, parity ^ 1);
         put_sums(sums, warp * 16);
         arrive_everywhere(summed);
         mbarrier_wait_cluster(summed, parity);
         store_slice(args, &tile);
-        arrive_everywhere(stored);
+        hand_sums_back(stored);
         parity ^= 1;
     }
+    /* Nobody leaves while another CTA may still read its sums or signal its barriers. The last signal
+     * is this one; on a fresh barrier there is nothing to wait for. */
+    mbarrier_wait_cluster(stored, parity ^ 1);
 }
 
-KERNEL(THREADS) dg_sm90_fp8_gemm_swap(KERNEL_PARAMETER dg_sm90_fp8_gemm_swap_args_t args) {
+KERNEL_PER_SM(THREADS, PER_SM)
+dg_sm90_fp8_gemm_swap(KERNEL_PARAMETER dg_sm90_fp8_gemm_swap_args_t args) {
     const uint32_t warp = warp_index();
-    if (thread_index() == 0) {
-        init_ring(2);
-        init_tile_ring(MATH_WARPS + SCALE_WARPS);
-        mbarrier_init(shared_base() + AT_SUMMED, MATH_WARPS * SPLITS);
-        mbarrier_init(shared_base() + AT_STORED, MATH_WARPS * SPLITS);
-        fence_mbarrier_init();
-        tensormap_prefetch(&args.a);
+    if (thread_index() == THREADS - 1) {
         tensormap_prefetch(&args.b);
+        tensormap_prefetch(&args.a);
     }
-    cluster_sync();
+    if (thread_index() == 0) {
+        init_ring(1 + 32);
+        init_tile_ring(MATH_WARPS + 1);
+        mbarrier_init(shared_base() + AT_SUMMED, MATH_WARPS * SPLITS);
+        mbarrier_init(stored_barrier(), MATH_WARPS * SPLITS);
+        fence_mbarrier_init();
+    }
+    if (!args.scale_a || !args.scale_b) fill_scales(&args);
+    cta_sync();
+    if (SPLITS > 1) cluster_arrive(); /* what peers signal waits for that; loads do not */
     dependency_wait();
 
     if (warp >= MATH_WARPS) {
-        if (MATH_GROUPS > 1) setmaxnreg_dec<LOAD_REGISTERS>();
+        if (MOVES_REGISTERS) setmaxnreg_dec<LOAD_REGISTERS>();
         if (warp == MATH_WARPS && lane_index() == 0) load_tiles(&args);
-        if (warp > MATH_WARPS) load_scales(&args, (int)(warp - MATH_WARPS - 1));
+        if (warp == MATH_WARPS + 1) load_scales(&args);
+        warp_sync();
+        if (SPLITS > 1) cluster_wait();
     } else {
-        if (MATH_GROUPS > 1) setmaxnreg_inc<MATH_REGISTERS>();
+        if (MOVES_REGISTERS) setmaxnreg_inc<MATH_REGISTERS>();
+        if (SPLITS > 1) cluster_wait();
         multiply(&args);
     }
-    /* Nobody leaves while another CTA may still read its sums or signal its barriers. */
-    cluster_sync();
 }

@@ -158,6 +158,14 @@ DEVICE int wait_tile(tile_place_t p) {
     return (int)shuffle_u32(ld_shared_u32(tile_at(p) + 5 * 4), 0);
 }
 
+/* First row, and number of rows, of a tile that was waited for and not handed back. */
+DEVICE uint32_t peek_first_row(tile_place_t p) {
+    return shuffle_u32(ld_shared_u32(tile_at(p)), 0);
+}
+DEVICE int peek_rows(tile_place_t p) {
+    return (int)shuffle_u32(ld_shared_u32(tile_at(p) + 2 * 4), 0);
+}
+
 /* The tile that was waited for, which is then handed back; by a whole warp. Math warps read it when
  * they are about to store: until then it would only occupy registers. */
 DEVICE tile_t take_tile(tile_place_t p) {

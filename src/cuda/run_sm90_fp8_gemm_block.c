@@ -32,6 +32,7 @@ static dg_status_t fill_scales(const block_problem_t *problem,
     const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t *work,
     dg_sm90_fp8_gemm_block_args_t *args) {
     const dg_factors_t *a = &problem->a->scale, *b = &problem->b->scale;
+    const int32_t box = DG_SM90_FP8_GEMM_BLOCK_SCALE_BOX(f->block_m, f->schedule);
     args->scale_a_values = a->data;
     args->scale_a_slab_stride = a->group_stride;
     args->scale_a_m_stride = a->mn_stride;
@@ -45,10 +46,10 @@ static dg_status_t fill_scales(const block_problem_t *problem,
     if (!args->scale_a_by_tma) return DG_STATUS_OK;
     return dg_cuda_encode_map(&(dg_map_shape_t){.data = a->data,
                                   .dtype = DG_DTYPE_F32,
-                                  .rank = 2,
-                                  .extent = {work->m, dg_ceil_div(work->k, 128)},
-                                  .stride = {1, a->k_stride},
-                                  .box = {f->block_m, 1},
+                                  .rank = work->family == DG_FAMILY_GEMM ? 2 : 3,
+                                  .extent = {work->m, dg_ceil_div(work->k, 128), problem->slabs},
+                                  .stride = {1, a->k_stride, a->group_stride},
+                                  .box = {box, 1, 1},
                                   .name = "a.scale"},
         &args->scale_a);
 }

@@ -113,7 +113,7 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_block_fields_t *f, const dg_work_t 
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
         .shared_bytes = DG_SM90_FP8_GEMM_BLOCK_SHARED_BYTES(f->block_m, f->block_n, f->stages,
-            f->math_groups, f->store_n, f->store_buffers, f->out_f32),
+            f->math_groups, f->store_n, f->store_buffers, f->out_f32, f->schedule),
         .ctas = dg_usable_ctas(machine, options, cluster),
         .tiles = usual * columns,
         .most = (dense ? usual : dg_group_tile_bound(work, rows)) * columns};

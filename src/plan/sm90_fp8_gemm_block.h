@@ -32,10 +32,10 @@ static inline bool dg_sm90_fp8_gemm_block_stores_by_tma(const dg_work_t *work) {
     return work->d_alignment >= 16 && work->n % (work->out_dtype == DG_DTYPE_F32 ? 4 : 8) == 0;
 }
 
-/* Whether TMA brings the factors of a: groups of rows begin where TMA may not. */
+/* Whether TMA brings the factors of a. */
 static inline bool dg_sm90_fp8_gemm_block_scales_by_tma(const dg_work_t *work) {
-    return work->family == DG_FAMILY_GEMM && work->a.scale_dtype != DG_DTYPE_NONE &&
-           work->a.scale_mn_contiguous == 1 && work->a.scale_alignment >= 16;
+    return work->a.scale_dtype != DG_DTYPE_NONE && work->a.scale_mn_contiguous == 1 &&
+           work->a.scale_alignment >= 16;
 }
 
 #endif

@@ -21,12 +21,30 @@
 #define BAND_ROWS 8
 #define MAX_EXTENT (INT32_MAX - 1024)
 
-/* Clusters of 4 or 8 big CTAs leave some SMs out: 120 of 132 ran at once. */
-static int32_t usable_ctas(
-    const dg_machine_t *machine, const dg_plan_options_t *options, int32_t cluster) {
-    const int32_t ctas = dg_usable_ctas(machine, options, cluster == 1 ? 1 : 2);
-    const int32_t clusters = ctas / cluster;
-    return cluster <= 2 ? ctas : (clusters - clusters / 11) * cluster;
+/* Measured on an H200: a CTA takes this long for a block of k, however small its tile; but no more
+ * bytes than this reach an SM in a clock. */
+#define BLOCK_CLOCKS 430.f
+#define BYTES_PER_CLOCK 50.f
+#define LAUNCH_CLOCKS 7600.f
+#define OVERLAP_LOSS .1f
+#define MEMORY_SHARE .92f
+#define LIST_US 3.f
+
+/* What a tile costs beyond its products, for each element, and to add the sums of a cluster. */
+#define TILE_CLOCKS 1200.f
+#define CLOCKS_PER_ELEMENT (1 / 12.f)
+#define CLUSTER_CLOCKS 2500.f
+
+/* CTAs that run at once. Clusters of more than two leave some SMs out: of 132, or of 264 halves, 117 and
+ * 237 (3), 120 and 248 (4), 102 and 234 (6), 120 and 240 (8) ran. */
+static int32_t usable_ctas(const dg_machine_t *machine, const dg_plan_options_t *options,
+    int32_t cluster, int32_t per_sm) {
+    /* a part of the SMs is asked for: two on one would spread over twice as many */
+    const bool part = options->num_sms > 0 && options->num_sms < machine->sms;
+    const int32_t ctas =
+        dg_usable_ctas(machine, options, cluster == 1 ? 1 : 2) * (part ? 1 : per_sm);
+    const int32_t clusters = ctas / cluster, left_out = clusters > 4 ? (clusters + 9) / 10 : 0;
+    return cluster <= 2 ? ctas : (clusters - left_out) * cluster;
 }
 
 /* What the kernel's text asserts, and whether a candidate is made for this kind of work. */
@@ -34,9 +52,10 @@ static bool fits(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work)
     const int32_t schedule =
         work->family == DG_FAMILY_GEMM ? DG_SCHEDULE_DENSE : DG_SCHEDULE_M_GROUPED;
     return f->schedule == schedule && f->block_m >= 16 && f->block_m <= 128 &&
-           f->block_m % 16 == 0 && (f->math_groups == 1 || f->math_groups == 2) &&
+           f->block_m % 16 == 0 && f->math_groups >= 1 && f->math_groups <= 4 &&
            f->block_n == 64 * f->math_groups && f->stages >= 3 && f->stages <= 32 &&
-           (f->splits == 1 || f->splits == 2 || f->splits == 4 || f->splits == 8);
+           f->splits >= 1 && f->splits <= 8 && (f->per_sm == 1 || f->per_sm == 2) &&
+           (f->ring_sums == 0 || f->ring_sums == 1);
 }
 
 /* How a candidate cuts the work; tiles count the CTAs that share one. */
@@ -50,28 +69,11 @@ static cut_t cut_work(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *
     const int64_t columns = dg_ceil_div(work->n, f->block_n) * f->splits;
     const int64_t usual = dg_usual_row_tiles(work, f->block_m);
     const bool dense = work->family == DG_FAMILY_GEMM;
-    return (cut_t){.ctas = usable_ctas(machine, options, f->splits),
-        .shared_bytes = DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(f->block_m, f->block_n, f->stages),
+    return (cut_t){.ctas = usable_ctas(machine, options, f->splits, f->per_sm),
+        .shared_bytes =
+            DG_SM90_FP8_GEMM_SWAP_SHARED_BYTES(f->block_m, f->block_n, f->stages, f->ring_sums),
         .tiles = usual * columns,
         .most = (dense ? usual : dg_group_tile_bound(work, f->block_m)) * columns};
-}
-
-static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_swap_fields_t *f, const dg_work_t *work) {
-    /* a product of 32 columns takes the tensor cores as long as one of 48 */
-    const int32_t width = f->block_m < 48 ? 48 : f->block_m;
-    const bool thin = work->family == DG_FAMILY_GEMM && work->m < f->block_m;
-    const dg_tile_t tile = {.kernel = ID,
-        .family = work->family,
-        .block_m = f->block_m,
-        .block_n = f->block_n,
-        .math_m = f->block_n,
-        .math_n = width,
-        .stored = (float)(f->block_m * f->block_n) / (float)f->splits,
-        .f32 = work->out_dtype == DG_DTYPE_F32,
-        .accumulates = work->accumulates,
-        .splits = f->splits,
-        .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
-    return dg_find_tile_cost(&tile);
 }
 
 /* Predicted microseconds of a candidate; INFINITY if it cannot run. */
@@ -83,7 +85,20 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const cut_t cut = cut_work(f, work, machine, options);
     if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
         return INFINITY;
-    const dg_tile_cost_t tile = find_cost(f, work);
+    /* CTAs that share an SM share what reaches it */
+    const float per_sm = (float)cut.tiles / (float)machine->sms;
+    const float at_once = f->per_sm == 1 || per_sm < 1 ? 1 : per_sm > 2 ? 2 : per_sm;
+    const float load = at_once * (float)((f->block_m + f->block_n) * 128) / BYTES_PER_CLOCK;
+    const dg_tile_cost_t tile = {.math_m = f->block_n,
+        .math_n = f->block_m,
+        .launch_clocks = LAUNCH_CLOCKS,
+        .block_clocks = load > BLOCK_CLOCKS ? load : BLOCK_CLOCKS,
+        .tile_clocks = TILE_CLOCKS +
+                       (float)(f->block_m * f->block_n) / (float)f->splits * CLOCKS_PER_ELEMENT +
+                       (f->splits > 1 ? CLUSTER_CLOCKS : 0),
+        .overlap_loss = OVERLAP_LOSS,
+        .memory_share = MEMORY_SHARE,
+        .list_us = LIST_US};
     const dg_launch_cost_t launch = {.tiles = cut.tiles,
         .k_blocks = dg_ceil_div(dg_ceil_div(work->k, 128), f->splits),
         .ctas = cut.ctas,

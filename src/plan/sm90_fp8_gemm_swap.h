@@ -12,7 +12,7 @@
 
 /* In the order of kernels/args/kernels.h; tests/plan checks that. */
 typedef struct dg_sm90_fp8_gemm_swap_fields_t {
-    int32_t block_m, block_n, stages, math_groups, splits, schedule;
+    int32_t block_m, block_n, stages, math_groups, splits, per_sm, ring_sums, schedule;
 } dg_sm90_fp8_gemm_swap_fields_t;
 
 static inline dg_sm90_fp8_gemm_swap_fields_t dg_sm90_fp8_gemm_swap_fields(
