@@ -22,7 +22,8 @@
 #define MOST_ROWS 128 /* beyond, exchanging the operands gains nothing */
 #define MAX_SPLITS DG_SM90_BF16_GEMM_SWAP_SPLITS
 
-static const char *find_obstacle(const dg_work_t *work, const dg_plan_options_t *options) {
+static const char *find_obstacle(
+    const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options) {
     const char *obstacle = dg_sm90_bf16_gemm_obstacle(work);
     if (obstacle != NULL) return obstacle;
     if (work->family != DG_FAMILY_GEMM) return "rows and k must not be in groups";
@@ -30,6 +31,8 @@ static const char *find_obstacle(const dg_work_t *work, const dg_plan_options_t 
     if (!work->a.k_contiguous || !work->b.k_contiguous) return "k must be contiguous in a and b";
     if (work->k > DG_SM90_BF16_GEMM_LONG_K) return "k must be at most 32768";
     if (options->batch_invariant) return "not batch invariant";
+    if (dg_usable_ctas(machine, options, 1) < machine->sms)
+        return "a CTA for each tile, on all SMs";
     return NULL;
 }
 
@@ -110,7 +113,7 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
 bool dg_plan_sm90_bf16_gemm_swap(const dg_work_t *work, const dg_machine_t *machine,
     const dg_plan_options_t *options, dg_plan_t *plan) {
     float us;
-    const char *obstacle = find_obstacle(work, options);
+    const char *obstacle = find_obstacle(work, machine, options);
     if (obstacle != NULL) return dg_refuse_work(plan, obstacle);
     const dg_specialisation_t *best =
         dg_cheapest_candidate(ID, price_candidate, work, machine, options, plan);

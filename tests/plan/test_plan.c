@@ -30,8 +30,11 @@ static void check_stage(const dg_plan_stage_t *stage, const dg_machine_t *machin
     const int32_t field = dg_find_field(kernel, "PER_SM", 6);
     const int32_t per_sm =
         field >= 0 && sms == machine->sms ? stage->specialisation.values[field] : 1;
-    assert_true(stage->grid >= 1 &&
-                (!last || kernel->architecture == 0 || stage->grid <= (uint32_t)(sms * per_sm)));
+    /* A CTA for each tile, whatever their number, may only be where all SMs may be used. */
+    const bool persistent = stage->specialisation.kernel != DG_KERNEL_SM90_BF16_GEMM_SWAP;
+    assert_true(stage->grid >= 1);
+    if (last && kernel->architecture != 0 && (persistent || sms < machine->sms))
+        assert_true(stage->grid <= (uint32_t)(sms * per_sm));
     assert_true(stage->threads >= 32 && stage->threads <= 1024 && stage->threads % 32 == 0);
     assert_true(stage->cluster >= 1 && stage->grid % stage->cluster == 0);
     assert_true(stage->cluster == 1 || machine->clusters_of_2 > 0);
