@@ -25,6 +25,7 @@
  * bytes than this reach an SM in a clock. */
 #define BLOCK_CLOCKS 430.f
 #define BYTES_PER_CLOCK 50.f
+#define IDLE_ROW_CLOCKS 6.f /* for each row of a tile beyond m */
 #define LAUNCH_CLOCKS 7600.f
 #define OVERLAP_LOSS .1f
 #define MEMORY_SHARE .92f
@@ -89,10 +90,12 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     const float per_sm = (float)cut.tiles / (float)machine->sms;
     const float at_once = f->per_sm == 1 || per_sm < 1 ? 1 : per_sm > 2 ? 2 : per_sm;
     const float load = at_once * (float)((f->block_m + f->block_n) * 128) / BYTES_PER_CLOCK;
+    const int64_t idle = f->block_m - work->m;
+    const float idle_rows = work->family == DG_FAMILY_GEMM && idle > 0 ? (float)idle : 0;
     const dg_tile_cost_t tile = {.math_m = f->block_n,
         .math_n = f->block_m,
         .launch_clocks = LAUNCH_CLOCKS,
-        .block_clocks = load > BLOCK_CLOCKS ? load : BLOCK_CLOCKS,
+        .block_clocks = (load > BLOCK_CLOCKS ? load : BLOCK_CLOCKS) + idle_rows * IDLE_ROW_CLOCKS,
         .tile_clocks = TILE_CLOCKS +
                        (float)(f->block_m * f->block_n) / (float)f->splits * CLOCKS_PER_ELEMENT +
                        (f->splits > 1 ? CLUSTER_CLOCKS : 0),

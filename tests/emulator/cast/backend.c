@@ -62,7 +62,7 @@ dg_status_t __wrap_dg_cuda_run_stage(dg_cuda_device_t *device, const dg_plan_sta
     const dg_kernel_t *kernel = dg_find_kernel(stage->specialisation.kernel);
     (void)device, (void)function, (void)order;
     const char *wrong = emulate_launch(kernel->name, kernel->fields, stage->specialisation.values,
-        kernel->field_count, stage->grid, stage->threads, stage->shared_bytes, args,
+        kernel->field_count, stage->grid, stage->threads, stage->cluster, stage->shared_bytes, args,
         emulated_machine.schedule++);
     DG_REQUIRE(wrong == NULL, DG_STATUS_INTERNAL, kernel->name, "", "%s; see the emulator", wrong);
     return DG_STATUS_OK;
