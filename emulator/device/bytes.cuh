@@ -8,8 +8,6 @@
 
 #include <cmath>
 
-#define KERNEL_SHARING(threads, ctas) KERNEL(threads)
-
 DEVICE float fused_multiply_add(float a, float b, float c) {
     return std::fma(a, b, c);
 }

@@ -385,7 +385,7 @@ DEVICE void cast_tile(const dg_any_cast_args_t *args, tile_t *tile, uint32_t col
 }
 
 /* Tiles by number: column of tiles, unit of rows, batch. There are fewer than 2^31. */
-KERNEL_SHARING(THREADS, WIDE ? 2 : 3)
+KERNEL_PER_SM(THREADS, WIDE ? 2 : 3)
 dg_any_cast_tile(KERNEL_PARAMETER dg_any_cast_args_t args) {
     const uint32_t column_tiles = (uint32_t)round_up_quotient(args.extent[3], TILE);
     const bool grouped = args.groups.form != 0;

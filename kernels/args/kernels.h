@@ -21,12 +21,14 @@ DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_ROWS",
         "STORE_BUFFERS", "UNROLL_K", "OUT_F32", "ADD_C", "SCHEDULE"))
 DG_KERNEL(SM90_FP8_GEMM_SWAP, "sm90_fp8_gemm_swap", "sm90/fp8_gemm_swap.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SPLITS", "PER_SM", "RING_SUMS", "SCHEDULE"))
+    DG_FIELDS(
+        "BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SPLITS", "PER_SM", "RING_SUMS", "SCHEDULE"))
 DG_KERNEL(SM90_FLAT_MAPS, "sm90_flat_maps", "sm90/flat_maps.cu", 90, DG_FIELDS("THREADS"))
 DG_KERNEL(SM90_FP8_GEMM_VECTOR, "sm90_fp8_gemm_vector", "sm90/fp8_gemm_vector.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "A_MN", "B_MN", "SCHEDULE",
         "OUT_F32", "UNROLL_K"))
 DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
-    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "TURNS", "A_MN", "B_MN", "SCHEDULE"))
+    DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "TURNS", "A_MN", "B_MN",
+        "SCHEDULE"))
 DG_KERNEL(SM90_BF16_GEMM_SWAP, "sm90_bf16_gemm_swap", "sm90/bf16_gemm_swap.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES"))

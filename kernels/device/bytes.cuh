@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What kernels that make narrow numbers need beyond the rest of the vocabulary: stores of a byte, pairs
- * of 16-bit integers, E4M3 on any GPU, and CTAs that share an SM. */
+ * of 16-bit integers, E4M3 on any GPU. */
 #pragma once
 #include "device/language.cuh"
-
-/* Opens the definition of a kernel of which `ctas` CTAs shall share an SM: each thread has so many
- * registers that they fit. */
-#define KERNEL_SHARING(threads, ctas) extern "C" __global__ void __launch_bounds__(threads, ctas)
 
 /* a * b + c, rounded once */
 DEVICE float fused_multiply_add(float a, float b, float c) {

@@ -12,8 +12,7 @@
  * block per SM, ptxas ignores setmaxnreg (C7508) and spills. */
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 /* The same where `per_sm` blocks shall fit an SM at a time. */
-#define KERNEL_PER_SM(threads, per_sm) \
-    extern "C" __global__ void __launch_bounds__(threads, per_sm)
+#define KERNEL_PER_SM(threads, per_sm) extern "C" __global__ void __launch_bounds__(threads, per_sm)
 #define KERNEL_PARAMETER const __grid_constant__
 
 /* A loop the compiler must flatten, because registers cannot be indexed. */

@@ -280,9 +280,9 @@ DEVICE void promote(float *sums, const float *products, const float *upper, cons
 
 /* What a math warp keeps: the addresses of stage 0 and where it stands. */
 typedef struct reader {
-    uint32_t a, b;    /* descriptors of its first sub-tile */
-    uint32_t my_row;  /* bytes to the thread's first scale of a */
-    place_t p;        /* the block to be multiplied next */
+    uint32_t a, b;   /* descriptors of its first sub-tile */
+    uint32_t my_row; /* bytes to the thread's first scale of a */
+    place_t p;       /* the block to be multiplied next */
 } reader_t;
 
 DEVICE uint32_t a_of(const reader_t *r, place_t p) {

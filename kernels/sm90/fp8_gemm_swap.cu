@@ -131,8 +131,7 @@ DEVICE void load_scales(const args_t *args) {
                                   (tile.row + lane) * args->scale_a_m_stride +
                                   tile.first_block * args->scale_a_k_stride;
         const float *column_scale = args->scale_b + tile.group * args->scale_b_group_stride +
-                                    (of_b < last_of_b ? of_b : last_of_b) *
-                                        args->scale_b_n_stride +
+                                    (of_b < last_of_b ? of_b : last_of_b) * args->scale_b_n_stride +
                                     tile.first_block * args->scale_b_k_stride;
         UNROLL_BY(1)
         for (int k = 0; k < tile.k_blocks; k++) {

@@ -21,7 +21,7 @@ typedef struct block_problem_t {
 
 static block_problem_t find_problem(const dg_cuda_run_t *run) {
     const dg_m_grouped_problem_t *grouped = run->m_grouped;
-    if (grouped == NULL)
+    if (run->work->family == DG_FAMILY_GEMM)
         return (block_problem_t){&run->gemm->a, &run->gemm->b, &run->gemm->out, 1, 1};
     const bool masked = grouped->groups.form == DG_GROUPS_MASKED;
     return (block_problem_t){&grouped->a, &grouped->b, &grouped->out,
@@ -78,7 +78,7 @@ dg_status_t dg_cuda_run_sm90_fp8_gemm_block(const dg_cuda_run_t *run) {
         dg_sm90_fp8_gemm_block_fields(&run->plan->stage[last].specialisation);
     const dg_sm90_cluster_t cluster = dg_sm90_cluster(f.share);
     const block_problem_t problem = find_problem(run);
-    const bool dense = run->gemm != NULL; /* its maps have no axis of matrices */
+    const bool dense = work->family == DG_FAMILY_GEMM; /* its maps have no axis of matrices */
     const dg_sm90_operand_t a = {.name = "a",
         .dtype = DG_DTYPE_E4M3,
         .side = problem.a,

@@ -27,19 +27,19 @@
     "sm90_fp8_gemm_block BLOCK_M=128 BLOCK_N=64 STAGES=2 MATH_GROUPS=2 SHARE=2 STORE_N=64 "        \
     "STORE_ROWS=64 STORE_BUFFERS=1 UNROLL_K=1 OUT_F32=0 ADD_C=0 SCHEDULE=1"
 #define PAIR_B                                                                                     \
-    "sm90_fp8_gemm_block BLOCK_M=128 BLOCK_N=32 STAGES=2 MATH_GROUPS=1 SHARE=1 STORE_N=32 "         \
+    "sm90_fp8_gemm_block BLOCK_M=128 BLOCK_N=32 STAGES=2 MATH_GROUPS=1 SHARE=1 STORE_N=32 "        \
     "STORE_ROWS=64 STORE_BUFFERS=1 UNROLL_K=1 OUT_F32=1 ADD_C=1 SCHEDULE=1"
 #define WIDE                                                                                       \
     "sm90_fp8_gemm_block BLOCK_M=128 BLOCK_N=192 STAGES=2 MATH_GROUPS=1 SHARE=0 STORE_N=32 "       \
     "STORE_ROWS=16 STORE_BUFFERS=1 UNROLL_K=1 OUT_F32=1 ADD_C=0 SCHEDULE=0"
 
 #define SWAP "sm90_fp8_gemm_swap STAGES=3 "
-static const char *const swapped[] = {
-    SWAP "BLOCK_M=16 BLOCK_N=64 MATH_GROUPS=1 SPLITS=1 PER_SM=1 RING_SUMS=1 SCHEDULE=0",
+static const char *const swapped[] = {SWAP
+    "BLOCK_M=16 BLOCK_N=64 MATH_GROUPS=1 SPLITS=1 PER_SM=1 RING_SUMS=1 SCHEDULE=0",
     SWAP "BLOCK_M=48 BLOCK_N=128 MATH_GROUPS=2 SPLITS=3 PER_SM=2 RING_SUMS=1 SCHEDULE=0",
     SWAP "BLOCK_M=16 BLOCK_N=64 MATH_GROUPS=1 SPLITS=4 PER_SM=1 RING_SUMS=0 SCHEDULE=0"};
-static const char *const swapped_rows[] = {
-    SWAP "BLOCK_M=16 BLOCK_N=192 MATH_GROUPS=3 SPLITS=1 PER_SM=1 RING_SUMS=0 SCHEDULE=1",
+static const char *const swapped_rows[] = {SWAP
+    "BLOCK_M=16 BLOCK_N=192 MATH_GROUPS=3 SPLITS=1 PER_SM=1 RING_SUMS=0 SCHEDULE=1",
     SWAP "BLOCK_M=32 BLOCK_N=64 MATH_GROUPS=1 SPLITS=2 PER_SM=2 RING_SUMS=1 SCHEDULE=1"};
 
 static dg_specialisation_t chosen;
