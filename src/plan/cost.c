@@ -112,10 +112,16 @@ int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows) {
     const int64_t groups = work->group_count;
     if (work->family != DG_FAMILY_M_GROUPED_GEMM) return dg_ceil_div(work->m, rows);
     if (work->group_form != DG_GROUPS_MASKED) return dg_ceil_div(work->m, rows) + groups / 2;
+    /* Groups are never all as long as is expected: some of a tile's length need a second one. */
+    static const int32_t percents[] = {70, 85, 100, 115, 130};
     const bool expected = work->expected_m > 0 && work->expected_m < work->m;
     const int64_t usual = expected ? work->expected_m : work->m;
-    const int64_t tiles = dg_ceil_div(groups * usual, rows) + groups / 2;
-    return tiles > groups ? tiles : groups;
+    int64_t tiles = 0;
+    for (int32_t i = 0; i < 5; i++) {
+        const int64_t length = usual * percents[i] / 100;
+        tiles += dg_ceil_div(length < work->m ? length : work->m, rows);
+    }
+    return dg_ceil_div(groups * tiles, 5);
 }
 
 int64_t dg_usual_k_blocks(const dg_work_t *work, int32_t block_k) {

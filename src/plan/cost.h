@@ -91,8 +91,8 @@ const dg_specialisation_t *dg_cheapest_candidate(int32_t kernel, dg_price_fn *pr
     const dg_work_t *work, const dg_machine_t *machine, const dg_plan_options_t *options,
     dg_plan_t *plan);
 
-/* Row tiles of `rows` rows that a usual call has: groups end anywhere in their last one, so each has half a
- * tile more than its rows fill. */
+/* Row tiles of `rows` rows that a usual call has. Groups in one tensor end anywhere in their last tile, so
+ * each has half a tile more than its rows fill; masked ones vary around the length that is expected. */
 int64_t dg_usual_row_tiles(const dg_work_t *work, int32_t rows);
 
 /* Blocks of `block_k` along k of a usual tile: each group of tokens ends inside one. */
