@@ -52,9 +52,9 @@ static const tile_row_t block_dense[] = {
 static const tile_row_t block_rows[] = {
     /* tile, variant, launch, block of k, tile, overlap */
     {64, 128, 0, 6710, 481, 660, .27f},
-    {128, 128, 0, 7400, 600, 710, .27f},
+    {128, 128, 0, 7400, 650, 710, .27f},
     {192, 128, 2, 9170, 733, 1130, .31f},
-    {256, 128, 2, 9690, 1078, 1090, .16f},
+    {256, 128, 2, 9690, 1070, 1090, .16f},
 };
 /* sm90_fp8_gemm_vector; variant: SHARE, and 4 more where m or n is fastest in an operand */
 static const tile_row_t vector_dense[] = {
