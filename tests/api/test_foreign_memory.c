@@ -13,9 +13,11 @@
 
 #include "deep_gemm/deep_gemm.h"
 
-/* A CUDA tensor at an address that no process maps. */
+/* A CUDA tensor at an address that no process maps, 64 bytes from any other. */
 static dg_tensor_t on_gpu(dg_dtype_t dtype, int64_t n0, int64_t n1) {
-    const void *nowhere = (const void *)(uintptr_t)0x1000;
+    static uintptr_t next = 0x1000;
+    const void *nowhere = (const void *)next;
+    next += 192; /* the largest takes 128 */
     dg_tensor_t tensor =
         n1 > 0 ? dg_tensor_2d(nowhere, dtype, n0, n1) : dg_tensor_1d(nowhere, dtype, n0);
     tensor.device = (dg_device_t){DG_DEVICE_CUDA, 0};
@@ -79,7 +81,6 @@ static void products_do_not_read_there(void **state) {
     args.a.gran_mn = args.b.gran_mn = 1;
     args.a.gran_k = args.b.gran_k = 128;
     args.d = on_gpu(DG_DTYPE_F32, 8, 4);
-    args.d.data = (void *)(uintptr_t)0x100000; /* apart from the inputs */
     args.groups.form = DG_GROUPS_INDEX;
     args.groups.values = on_gpu(DG_DTYPE_I32, 8, 0);
     refused(dg_m_grouped_gemm(NULL, &args, NULL), DG_STATUS_UNSUPPORTED, "");

@@ -6,6 +6,7 @@
 #include "base/sequence.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,12 +42,17 @@ static void *write_often(void *argument) {
 
 static void *read_often(void *argument) {
     (void)argument;
-    for (int round = 0; round < ROUNDS; round++) {
+    bool seen = false; /* a copy: a writer may be stopped in the middle of one for a long time */
+    for (int round = 0; round < ROUNDS || !seen; round++) {
         uint64_t words[WORDS];
         const uint64_t version = dg_begin_reading(&shared.version);
         dg_read_words(shared.words, words, WORDS);
-        if (!dg_is_unchanged(&shared.version, version)) continue;
+        if (!dg_is_unchanged(&shared.version, version)) {
+            sched_yield();
+            continue;
+        }
         bool whole = true;
+        seen = true;
         for (int i = 0; i < WORDS; i++) whole = whole && words[i] == word_of(words[0], i);
         atomic_fetch_add(whole ? &shared.whole : &shared.torn, 1);
     }

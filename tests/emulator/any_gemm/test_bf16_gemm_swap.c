@@ -57,7 +57,7 @@ static void every_line_of_the_catalogue(void **state) {
     (void)state;
     for (; (entry = dg_catalogue_entry(DG_KERNEL_SM90_BF16_GEMM_SWAP, i)); i++)
         for (int32_t splits = 1; splits <= 4; splits += 3)
-            draw_and_verify(entry, 150, 150, 2500, splits, (uint64_t)(i * 8 + splits));
+            draw_and_verify(entry, 128, 150, 2500, splits, (uint64_t)(i * 8 + splits));
     assert_true(i > 0);
 }
 
