@@ -23,7 +23,7 @@
 #include "model/span.h"
 #include "model/tensor.h"
 
-enum { MOST_VALUES = 70000, MOST_TENSORS = 8, SMS = 2 };
+enum { MOST_TENSORS = 8, SMS = 2 }; /* and MOST_VALUES, of a tensor, from CMakeLists.txt */
 
 emulated_machine_t emulated_machine = {.sms = SMS};
 
