@@ -66,8 +66,7 @@ static float predict(const dg_work_t *work, const dg_machine_t *machine,
         .math_n = tile->block_n,
         .stored = (float)(tile->block_m * tile->block_n),
         .f32 = work->out_dtype == DG_DTYPE_F32,
-        .accumulates = work->accumulates,
-        .splits = 1};
+        .accumulates = work->accumulates};
     const dg_tile_cost_t cost = dg_find_tile_cost(&asked);
     const dg_launch_cost_t launch = {
         .tiles = usual_tiles(work, tile->block_m),

@@ -30,7 +30,6 @@ typedef struct dg_tile_t {
         math_n;   /* the tensor cores of one SM take math_m * math_n / 32 clocks a block */
     float stored; /* elements of d that one CTA stores for it */
     bool f32, accumulates;
-    int32_t splits;    /* CTAs that share its k */
     int32_t idle_rows; /* of it that lie beyond m, where m is known */
 } dg_tile_t;
 

@@ -29,7 +29,6 @@ typedef struct kernel_row_t {
     float list_us;                /* of each launch in front of it */
     float f32_clocks, add_clocks; /* for each element of d: FP32, and c */
     float idle_row_clocks;        /* of a block of k for each row of a tile beyond m */
-    float split_clocks[3];        /* of a tile whose k 2, up to 4, up to 8 CTAs share */
     const tile_row_t *tiles;
     int32_t tile_count;
 } kernel_row_t;
@@ -105,25 +104,23 @@ static const tile_row_t any_all[] = {
 };
 
 static const kernel_row_t kernels[] = {
-    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_GEMM, .96f, 2.5f, .071f, .1f, 4.4f, {0, 0, 0},
-        block_dense, sizeof block_dense / sizeof block_dense[0]},
-    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_M_GROUPED_GEMM, .92f, 5.5f, .071f, .1f, 0, {0, 0, 0},
-        block_rows, sizeof block_rows / sizeof block_rows[0]},
-    {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_GEMM, .62f, 2.5f, .095f, .134f, 2, {0, 0, 0},
-        vector_dense, sizeof vector_dense / sizeof vector_dense[0]},
+    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_GEMM, .96f, 2.5f, .071f, .1f, 4.4f, block_dense,
+        sizeof block_dense / sizeof block_dense[0]},
+    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_M_GROUPED_GEMM, .92f, 5.5f, .071f, .1f, 0, block_rows,
+        sizeof block_rows / sizeof block_rows[0]},
+    {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_GEMM, .62f, 2.5f, .095f, .134f, 2, vector_dense,
+        sizeof vector_dense / sizeof vector_dense[0]},
     {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_K_GROUPED_GEMM, .62f, 5.7f, .093f, .13f, 0,
-        {0, 0, 0}, vector_tokens, sizeof vector_tokens / sizeof vector_tokens[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_GEMM, 1.03f, 2.5f, .024f, .1f, 3.9f, {0, 0, 0}, bf16_dense,
+        vector_tokens, sizeof vector_tokens / sizeof vector_tokens[0]},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_GEMM, 1.03f, 2.5f, .024f, .1f, 3.9f, bf16_dense,
         sizeof bf16_dense / sizeof bf16_dense[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_M_GROUPED_GEMM, 1.04f, 6.1f, .071f, .1f, 0, {0, 0, 0},
-        bf16_rows, sizeof bf16_rows / sizeof bf16_rows[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_K_GROUPED_GEMM, .92f, 1.8f, .009f, .012f, 0, {0, 0, 0},
-        bf16_tokens, sizeof bf16_tokens / sizeof bf16_tokens[0]},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, {0, 0, 0}, any_all, 2},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_M_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, {0, 0, 0}, any_all,
-        2},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_K_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, {0, 0, 0}, any_all,
-        2},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_M_GROUPED_GEMM, 1.04f, 6.1f, .071f, .1f, 0, bf16_rows,
+        sizeof bf16_rows / sizeof bf16_rows[0]},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_K_GROUPED_GEMM, .92f, 1.8f, .009f, .012f, 0, bf16_tokens,
+        sizeof bf16_tokens / sizeof bf16_tokens[0]},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_M_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_K_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
 };
 
 static const kernel_row_t *find_kernel_row(int32_t kernel, int32_t family) {
@@ -171,7 +168,5 @@ dg_tile_cost_t dg_find_tile_cost(const dg_tile_t *tile) {
         .list_us = kernel->list_us};
     if (tile->f32) cost.tile_clocks += tile->stored * kernel->f32_clocks;
     if (tile->accumulates) cost.tile_clocks += tile->stored * kernel->add_clocks;
-    if (tile->splits > 1)
-        cost.tile_clocks += kernel->split_clocks[tile->splits == 2 ? 0 : tile->splits <= 4 ? 1 : 2];
     return cost;
 }

@@ -124,7 +124,6 @@ static dg_tile_cost_t find_cost(const dg_sm90_bf16_gemm_fields_t *f, const dg_wo
         .stored = area,
         .f32 = work->out_dtype == DG_DTYPE_F32,
         .accumulates = work->accumulates,
-        .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
     dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     if (narrow) cost.tile_clocks += area / 4;

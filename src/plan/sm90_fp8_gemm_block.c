@@ -67,7 +67,6 @@ static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_block_fields_t *f, const 
         .stored = (float)(f->block_m * f->block_n),
         .f32 = f->out_f32,
         .accumulates = f->add_c,
-        .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
     dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     cost.tile_clocks += copy_clocks(f, work);

@@ -114,7 +114,6 @@ static dg_tile_cost_t find_cost(const dg_sm90_fp8_gemm_vector_fields_t *f, const
         .stored = area,
         .f32 = f->out_f32,
         .accumulates = work->accumulates,
-        .splits = 1,
         .idle_rows = thin ? f->block_m - (int32_t)work->m : 0};
     dg_tile_cost_t cost = dg_find_tile_cost(&tile);
     if (!lines) cost.tile_clocks += area / 4;
