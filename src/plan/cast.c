@@ -9,6 +9,7 @@
 #include "base/integer.h"
 #include "model/quantized.h"
 #include "model/tensor.h"
+#include "plan/cost.h"
 #include "plan/group_source.h"
 
 enum { ROWS = 2, COLUMNS = 3, THREADS = 256, CTAS_PER_SM = 8, TILE = DG_CAST_TILE };
@@ -130,9 +131,7 @@ static dg_cast_launch_t *add_launch(dg_cast_launches_t *launches, int32_t kernel
     dg_cast_launch_t *launch = &launches->launch[launches->count++];
     *launch = (dg_cast_launch_t){.stage = {
                                      .specialisation = {.kernel = kernel, .values = {THREADS}},
-                                     .grid = work < 1         ? 1
-                                             : work < at_most ? (uint32_t)work
-                                                              : (uint32_t)at_most,
+                                     .grid = dg_unit_grid(work, at_most),
                                      .threads = THREADS,
                                      .cluster = 1,
                                      .shared_bytes = shared_bytes,

@@ -50,6 +50,10 @@ uint32_t dg_persistent_grid(int64_t tiles, int32_t ctas, int32_t cluster) {
     return (uint32_t)(whole < ctas ? whole : ctas);
 }
 
+uint32_t dg_unit_grid(double units, int32_t most) {
+    return units < 1 ? 1 : units < most ? (uint32_t)units : (uint32_t)most;
+}
+
 bool dg_tile_allowed(const dg_plan_options_t *options, int32_t block_m, int32_t block_n) {
     return (options->block_m_multiple <= 1 || block_m % options->block_m_multiple == 0) &&
            (options->block_n_multiple <= 1 || block_n % options->block_n_multiple == 0);

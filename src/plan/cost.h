@@ -68,6 +68,9 @@ int32_t dg_usable_ctas(
 /* The grid: one CTA for each tile, in whole clusters, no more than run at once. */
 uint32_t dg_persistent_grid(int64_t tiles, int32_t ctas, int32_t cluster);
 
+/* A CTA for each unit of work, one at least, `most` at most. */
+uint32_t dg_unit_grid(double units, int32_t most);
+
 /* Whether the options allow a tile. */
 bool dg_tile_allowed(const dg_plan_options_t *options, int32_t block_m, int32_t block_n);
 

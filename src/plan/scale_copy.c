@@ -6,18 +6,16 @@
 
 #include "base/integer.h"
 #include "model/tensor.h"
+#include "plan/cost.h"
 #include "plan/group_source.h"
 
 enum { THREADS = 256, CTAS_PER_SM = 8 };
 
 static dg_plan_stage_t make_stage(
     int32_t kernel, double work, const dg_machine_t *machine, uint32_t shared_bytes) {
-    const int32_t at_most = CTAS_PER_SM * machine->sms;
     return (dg_plan_stage_t){
         .specialisation = {.kernel = kernel, .values = {THREADS}},
-        .grid = work < 1         ? 1
-                : work < at_most ? (uint32_t)work
-                                 : (uint32_t)at_most,
+        .grid = dg_unit_grid(work, CTAS_PER_SM * machine->sms),
         .threads = THREADS,
         .cluster = 1,
         .shared_bytes = shared_bytes,
