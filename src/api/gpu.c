@@ -40,8 +40,7 @@ static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *prod
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
-/* The workspace of a call that needs so many bytes: what it was handed, else its allocator's. */
-static dg_status_t take_workspace(
+dg_status_t dg_take_workspace(
     const dg_call_t *call, const dg_launch_t *launch, size_t needed, void **workspace) {
     *workspace = launch == NULL ? NULL : launch->workspace;
     if (launch == NULL || launch->allocate == NULL || launch->prepare != 0 ||
@@ -64,7 +63,7 @@ dg_status_t dg_gpu_multiply(
     dg_plan_t plan;
     DG_TRY(dg_cuda_open(product->ordinal, &device));
     DG_TRY(make_plan(call, product, device, &work, &plan));
-    DG_TRY(take_workspace(call, launch, plan.workspace, &workspace));
+    DG_TRY(dg_take_workspace(call, launch, plan.workspace, &workspace));
     dg_cuda_run_t run = {
         .device = device,
         .plan = &plan,

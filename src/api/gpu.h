@@ -30,6 +30,10 @@ dg_status_t dg_call_plan_options(
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch);
 
+/* The workspace of a call that needs so many bytes: what `launch` hands over, else its allocator's. */
+dg_status_t dg_take_workspace(
+    const dg_call_t *call, const dg_launch_t *launch, size_t needed, void **workspace);
+
 /* The workspace in bytes that the same call would want. */
 dg_status_t dg_gpu_workspace(const dg_call_t *call, const dg_gpu_product_t *product, size_t *bytes);
 
