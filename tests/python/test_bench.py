@@ -116,3 +116,26 @@ def test_wrong_words(gpu):
     for wrong in (["no_such_family"], ["--modes", "hot"]):
         with pytest.raises(SystemExit):
             gpu.parse(wrong)
+
+
+def test_readings_that_the_drawings_are_made_of(gpu):
+    import plot
+    from products.report import geometric_mean
+    head, records = plot.read(BENCH / "readings" / "h200_2026-11-30.jsonl")
+    assert head["machine"] == "NVIDIA H200" and len(records) == 94
+    for record in records:
+        flop_a_byte, tflops = plot.intensity(record)
+        assert record["flops"] / tflops / 1e6 == pytest.approx(record["times"]["ours"]["cold"])
+        assert record["times"]["ours"]["cold"] > record["floor_us"]  # nothing beats the roof
+    found = plot.compared(records)
+    assert len(found["FP8 dense", "cublaslt_tensorwise"]) == 35
+    assert geometric_mean(found["BF16 dense", "upstream"]) == pytest.approx(1.04, abs=0.01)
+
+
+def test_drawings(gpu, tmp_path):
+    pytest.importorskip("matplotlib")
+    import plot
+    plot.main([str(BENCH / "readings" / "h200_2026-11-30.jsonl"), str(tmp_path)])
+    for name in ("roofline.svg", "peers.svg"):
+        text = (tmp_path / name).read_text()
+        assert "NVIDIA H200" in text and "2026-11-30" in text and len(text) > 20000
