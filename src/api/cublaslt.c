@@ -57,7 +57,6 @@ static dg_status_t check(const dg_cublaslt_gemm_args_t *args, dg_gemm_problem_t 
     const dg_input_t inputs[] = {
         {&args->a, "a", ""}, {&args->b, "b", ""}, {&args->c, "c", ""} /* last: it may be d */
     };
-    DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_cublaslt_gemm_args_t"));
     DG_TRY(dg_check_result(&args->d, 2));
     DG_TRY(dg_check_devices(&args->d, "d", inputs, 3));
     problem->m = args->d.shape[0];
@@ -155,6 +154,7 @@ static dg_status_t multiply_on_gpu(const dg_call_t *call, int32_t ordinal,
 static dg_status_t run(
     dg_call_t *call, const dg_cublaslt_gemm_args_t *args, const dg_launch_t *launch) {
     dg_gemm_problem_t problem;
+    DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_cublaslt_gemm_args_t"));
     DG_TRY(check(args, &problem));
     DG_TRY(dg_check_launch(launch, 0));
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
@@ -179,6 +179,7 @@ static dg_status_t query(
     dg_cuda_device_t *device;
     dg_lt_product_t *product;
     dg_lt_key_t key;
+    DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_cublaslt_gemm_args_t"));
     DG_TRY(check(args, &problem));
     DG_TRY(dg_check_size(bytes));
     *bytes = 0;
