@@ -123,13 +123,15 @@ static dg_gemm_problem_t empty_sum(const dg_gemm_problem_t *problem) {
 static dg_status_t launch_product(const dg_call_t *call, dg_cuda_device_t *device,
     const dg_gemm_problem_t *problem, void *handle, const dg_launch_t *launch,
     dg_lt_product_t *product) {
-    dg_lt_run_t run = {.a = problem->a.data,
+    dg_launch_t own;
+    DG_TRY(dg_gpu_take_workspace(call, launch, dg_cublaslt_workspace(product), &own));
+    const dg_lt_run_t run = {.a = problem->a.data,
         .b = problem->b.data,
         .c = problem->out.c,
         .d = problem->out.d,
-        .stream = launch == NULL ? NULL : launch->stream,
+        .workspace = own.workspace,
+        .stream = own.stream,
         .handle = handle};
-    DG_TRY(dg_take_workspace(call, launch, dg_cublaslt_workspace(product), &run.workspace));
     return dg_only_prepares(launch) ? DG_STATUS_OK : dg_cublaslt_run(device, product, &run);
 }
 
