@@ -14,7 +14,8 @@
  *     8. device.h         GPUs: what there is, memory, copies, streams, events
  *     9. kernels.h        compiled kernels: which there are, and having them ready
  *    10. plan.h           what a GPU call would run, and how long that should take
- *    11. version.h        version numbers
+ *    11. cublaslt.h       the same dense product through NVIDIA's library, to compare with
+ *    12. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -27,6 +28,7 @@
 
 #include "deep_gemm/cast.h"
 #include "deep_gemm/context.h"
+#include "deep_gemm/cublaslt.h"
 #include "deep_gemm/device.h"
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The name under which callers reach for the extension: every function, as deep_gemm has it."""
 from .gemm import *
+from .cublaslt import *
 from .grouped import *
 from .k_grouped import *
 from .scale_layout import *

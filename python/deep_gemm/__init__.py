@@ -8,7 +8,7 @@
     deep_gemm.fp8_gemm_nt(x, w, y)
 
 Tensors of torch, numpy (with ml_dtypes) and every framework with DLPack are taken; outputs are
-written in place. Products: gemm, grouped, k_grouped. Casts: utils.math. Layouts of scale factors:
+written in place. Products: gemm, grouped, k_grouped, cublaslt. Casts: utils.math. Layouts of scale factors:
 scale_layout. Settings: runtime. Layers for training: nn. Names of earlier releases work too.
 """
 import sys
@@ -20,6 +20,7 @@ from ._compat import (
     m_grouped_gemm_fp8_fp8_bf16_nt_masked, wgrad_gemm_fp8_fp8_fp32_nt)
 from ._native import ArgumentError, DtypeError
 from .gemm import *
+from .cublaslt import *
 from .grouped import *
 from .k_grouped import *
 from .scale_layout import *

@@ -8,12 +8,12 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import gemm, grouped, k_grouped, legacy, scale_layout
+from . import cublaslt, gemm, grouped, k_grouped, legacy, scale_layout
 from ._tensor import zeros_strided
 from .utils import math
 
 _FP8_OPERANDS = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb"
-_BF16_OPERANDS = "Tensor a, Tensor b"
+_BF16_OPERANDS = "Tensor a, Tensor b"  # and all others without factors
 _FP8 = f"{_FP8_OPERANDS}, Tensor(d!) d"
 _BF16 = f"{_BF16_OPERANDS}, Tensor(d!) d"
 _RECIPES = "int[]? recipe=None, int[]? recipe_a=None, int[]? recipe_b=None"
@@ -29,7 +29,8 @@ def _product_schemas():
     for form in ("nt", "nn", "tn", "tt"):
         for name in (f"fp8_fp4_gemm_{form}", f"fp8_gemm_{form}"):
             schemas[name] = f"{_FP8}, {_DENSE}, {_RECIPES}"
-        schemas[f"bf16_gemm_{form}"] = f"{_BF16}, {_DENSE}"
+        for name in (f"bf16_gemm_{form}", f"cublaslt_gemm_{form}"):
+            schemas[name] = f"{_BF16}, {_DENSE}"
     for form in ("nt", "nn"):
         for name in (f"m_grouped_fp8_fp4_gemm_{form}_contiguous",
                      f"m_grouped_fp8_gemm_{form}_contiguous"):
@@ -87,7 +88,7 @@ _FUNCTIONS = {
 
 
 def _module_of(name):
-    for module in (gemm, grouped, k_grouped):
+    for module in (gemm, cublaslt, grouped, k_grouped):
         if hasattr(module, name):
             return module
     raise AttributeError(name)

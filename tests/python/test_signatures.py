@@ -25,6 +25,7 @@ SIGNATURES = {
     "fp8_fp4_gemm_tn": _FP8.format("mn"), "fp8_fp4_gemm_tt": _FP8.format("mn"),
     "bf16_gemm_nt": _BF16.format("nk"), "bf16_gemm_nn": _BF16.format("nk"),
     "bf16_gemm_tn": _BF16.format("mn"), "bf16_gemm_tt": _BF16.format("mn"),
+    **{f"cublaslt_gemm_{form}": "a, b, d, c=None" for form in ("nt", "nn", "tn", "tt")},
     "m_grouped_fp8_fp4_gemm_nt_contiguous": _M_FP8 + _PSUM_HINT,
     "m_grouped_fp8_fp4_gemm_nn_contiguous": _M_FP8,
     "m_grouped_bf16_gemm_nt_contiguous": _M_BF16 + _PSUM_HINT,
@@ -102,7 +103,7 @@ def test_alias_is_the_same_object(name):
 
 
 @pytest.mark.parametrize("name", (
-    "cublaslt_gemm_nt", "fp8_gemm_nt_skip_head_mid", "einsum", "fp8_einsum", "fp8_mqa_logits",
+    "fp8_gemm_nt_skip_head_mid", "einsum", "fp8_einsum", "fp8_mqa_logits",
     "fp8_fp4_paged_mqa_logits", "get_paged_mqa_logits_metadata", "tf32_hc_prenorm_gemm",
     "fp8_fp4_mega_moe", "get_symm_buffer_for_mega_moe", "SymmBuffer"))
 def test_what_is_not_built_is_absent(name):
