@@ -70,7 +70,7 @@ _PACKED = "bool use_packed_ue8m0=False"
 # results, and the extension leaves tensors without memory alone.
 _FUNCTIONS = {
     math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
-    math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_channel_cast_to_fp8: f"{_CAST}, *, Tensor? sizes=None -> (Tensor, Tensor)",
     math.per_block_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
     math.per_custom_dims_cast_to_fp8: "Tensor x, int[] dims, bool use_ue8m0 -> (Tensor, Tensor)",
     math.per_token_cast_to_fp4: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
@@ -86,8 +86,8 @@ _FUNCTIONS = {
 }
 
 _MOE = {
-    moe._route_tokens: "Tensor ids, SymInt num_groups, str layout, SymInt? alignment, SymInt? num_rows"
-                       " -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    moe._route_tokens: "Tensor ids, SymInt num_groups, str layout, SymInt? alignment, "
+                       "SymInt? num_rows -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     moe._permute: "Tensor x, Tensor rows, Tensor sources, Tensor? weights=None, bool factors=False"
                   " -> Tensor",
     moe._unpermute: "Tensor x, Tensor rows, Tensor? weights=None, str? dtype=None -> Tensor",

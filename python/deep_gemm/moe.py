@@ -62,8 +62,8 @@ def route_tokens(ids, num_groups, layout="offsets", alignment=None, num_rows=Non
 
     ids        int32 or int64 [tokens, topk]: the group of each slot; negative: dropped
     layout     "offsets": groups back to back. "psum": each begins on a multiple of `alignment`
-               (None: get_mk_alignment_for_contiguous_layout()). "masked": num_rows / num_groups rows
-               for each group, as [num_groups, max_m, n] has them
+               (None: get_mk_alignment_for_contiguous_layout()). "masked": num_rows / num_groups
+               rows for each group, as [num_groups, max_m, n] has them
     num_rows   rows there are; None: enough for whatever ids say ("masked": one for each token in
                each group, which is enough where a token's ids differ). Slots that find no room are
                dropped
@@ -109,10 +109,10 @@ def _permute(x, rows, sources, weights=None, factors=False):
 def permute(x, routing, weights=None):
     """The rows of x sorted by group, [R, n] of x's type; zeros in rows that no token has.
 
-    x        [tokens, n] of any type, or a pair (values, factors): then a pair is returned, the factors
-             in the order that x's are in, rows together or blocks together
-    weights  [tokens, topk]: row of slot s of token t is x[t] * weights[t, s], rounded once; x is then
-             bfloat16 or float32. This is the backward of unpermute
+    x        [tokens, n] of any type, or a pair (values, factors): then a pair is returned, the
+             factors in the order that x's are in, rows together or blocks together
+    weights  [tokens, topk]: the row of slot s of token t is x[t] * weights[t, s], rounded once; x is
+             then bfloat16 or float32. This is the backward of unpermute
 
     >>> rows = deep_gemm.permute(deep_gemm.per_token_cast_to_fp8(x, False), routing)
     """
@@ -135,7 +135,7 @@ def _unpermute(x, rows, weights=None, dtype=None):
 
 
 def unpermute(x, routing, weights=None, dtype=None):
-    """[tokens, n]: for each token the sum over its slots, in their order, of weight * row, in float32.
+    """[tokens, n]: for each token the float32 sum over its slots, in their order, of weight * row.
 
     x        [R, n] bfloat16 or float32, as permute left the rows
     weights  [tokens, topk]; None: all 1, which is the backward of permute

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The feed-forward layer of a mixture of experts, from a router's choice to the sum over experts."""
+"""The feed-forward layer of a mixture of experts, from a router's choice to the weighted sum."""
 import torch
 
 from ..moe import route_tokens
@@ -8,15 +8,15 @@ from .permute import permute, unpermute
 
 
 class MoE(torch.nn.Module):
-    """y[t] = sum over s of weights[t, s] E(x[t]) with E expert ids[t, s], each a SwiGLU layer in FP8:
-    E(x) = down(silu(gate(x)) * up(x)).
+    """y[t] = sum over s of weights[t, s] E(x[t]) with E expert ids[t, s], each a SwiGLU layer in
+    FP8: E(x) = down(silu(gate(x)) * up(x)).
 
-    num_experts, hidden, intermediate   gate and up are one matrix, [G, 2 intermediate, hidden]; down
-            is [G, hidden, intermediate]
+    num_experts, hidden, intermediate   gate and up are one matrix, [G, 2 intermediate, hidden];
+            down is [G, hidden, intermediate]
     wgrad   as GroupedLinear has it
 
-    Weights multiply the sum's terms behind `down`, in float32. All steps are deterministic, and none
-    waits for a GPU.
+    Weights multiply the sum's terms behind `down`, in float32. All steps are deterministic, and
+    none waits for a GPU.
 
     >>> layer = deep_gemm.nn.MoE(8, 1024, 2048, dtype=torch.bfloat16)
     >>> weights, ids = torch.topk(router(x).softmax(-1), 2)
