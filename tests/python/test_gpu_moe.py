@@ -54,3 +54,17 @@ def test_graph(gen):
     graph.replay()
     for actual, wanted in zip(captured, step(*others, 16, "masked")):
         assert torch.equal(actual, wanted)
+
+
+def test_offsets_past_2_to_the_32(gen):
+    """262144 rows of 16400 BF16 values: 4.3e9 elements."""
+    if torch.cuda.mem_get_info()[0] < 30 << 30:
+        pytest.skip("needs 30 GB of GPU memory")
+    ids = torch.randint(0, 8, (32768, 8), device="cuda", generator=gen)
+    x = torch.randn(32768, 16400, device="cuda", generator=gen).bfloat16()
+    routing = deep_gemm.route_tokens(ids, 8)
+    rows = deep_gemm.permute(x, routing)
+    for i in (0, 131000, 200000, 262143):
+        assert torch.equal(rows[i], x[routing.sources[i]])
+    y = deep_gemm.unpermute(rows, routing)
+    assert torch.equal(y, (x.float() * 8).bfloat16())

@@ -248,3 +248,29 @@ def test_operators_are_registered_as_torch_wants(rng):
             (ops.dot_rows, (x, rows, routing.rows))):
         torch.library.opcheck(operator.default, arguments,
                               test_utils=("test_schema", "test_faketensor"))
+
+
+@needs_torch
+@pytest.mark.parametrize("layout", ("offsets", "psum", "masked"))
+def test_every_layout_feeds_its_product(device, rng, layout):
+    """BF16 experts through the routing's own fields, against a product for each slot in float64."""
+    import torch
+    ids, routing = torch_routing(device, rng, layout)
+    x = torch.tensor(rng.standard_normal((20, 64)), device=device).bfloat16()
+    w = torch.tensor(rng.standard_normal((5, 40, 64)), device=device).bfloat16()
+    rows = deep_gemm.permute(x, routing)
+    d = torch.full((rows.shape[0], 40), float("nan"), device=device)
+    if layout == "masked":
+        deep_gemm.m_grouped_bf16_gemm_nt_masked(rows.view(5, 20, 64), w, d.view(5, 20, 40),
+                                                routing.counts, 12)
+    else:
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(rows, w, d, routing.ends, layout=layout)
+        by_index = torch.empty_like(d)
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(rows, w, by_index, routing.groups)
+        used = routing.groups >= 0
+        assert torch.equal(by_index[used], d[used]) or device == "cuda"
+        assert (by_index[~used] == 0).all()
+    y = deep_gemm.unpermute(d, routing)
+    each = torch.einsum("tk,gnk->tgn", x.double(), w.double())
+    chosen = each.gather(1, ids.clamp(0)[..., None].expand(-1, -1, 40)) * (ids >= 0)[..., None]
+    assert torch.allclose(y.double(), chosen.sum(1), rtol=1e-4, atol=1e-4)
