@@ -167,7 +167,7 @@ class Layer:
 
         def product(a, b, n):
             a = tuple(t.view(experts, tokens, -1) for t in a)
-            d = torch.zeros(experts, tokens, n, dtype=torch.bfloat16, device=x.device)
+            d = torch.empty(experts, tokens, n, dtype=torch.bfloat16, device=x.device)
             deep_gemm.m_grouped_fp8_gemm_nt_masked(a, b, d, routing.counts, expected)
             return d.view(experts * tokens, n)
         a = deep_gemm.permute(deep_gemm.per_token_cast_to_fp8(x, False), routing)

@@ -71,7 +71,7 @@ typedef struct dg_route_tokens_args_t {
  *     dg_status_t status = dg_route_tokens(NULL, &route, NULL);
  *
  * An id of G or more is refused on the CPU (BAD_VALUE) unless the context says
- * DG_GROUP_VALUES_CLAMP; then, and always on a GPU, its slot is dropped. Needs no workspace. Tokens *
+ * DG_GROUP_VALUES_CLAMP; then, and on a GPU without check_device, its slot is dropped. Needs no workspace. Tokens *
  * topk and R are below 2^31. Errors: NULL_POINTER, BAD_STRUCT_SIZE, BAD_CONTEXT, BAD_ENUM, BAD_DTYPE,
  * BAD_RANK, BAD_SHAPE, BAD_STRIDE, MISALIGNED, OVERLAP, BAD_VALUE, BAD_DEVICE. */
 DG_API dg_status_t dg_route_tokens(
@@ -94,7 +94,7 @@ typedef struct dg_permute_rows_args_t {
     }
 
 /* out[rows[t, s]] = x[t], times weights[t, s] in FP32, rounded once. Each row may stand in `rows` only
- * once; a row outside of out (or negative) is none. FP8 operands are two calls: values, and factors in
+ * once. A negative row is none; one of R or more is treated as an id of G or more is (dg_route_tokens). FP8 operands are two calls: values, and factors in
  * whatever order they are, out being in the order that the product shall read:
  *
  *     permute.x = dg_tensor_2d(sx, DG_DTYPE_F32, tokens, blocks);

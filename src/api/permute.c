@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "api/device_values.h"
 #include "api/gpu_permute.h"
 #include "base/error.h"
 #include "cpu/permute.h"
@@ -48,16 +49,15 @@ static dg_status_t check_output(const dg_tensor_t *out, const dg_input_t *inputs
     return dg_check_apart(out, "out", inputs, count);
 }
 
-/* Rows on the CPU are looked at; elsewhere, and under CLAMP, those out of range are none. */
-static dg_status_t check_values(const dg_call_t *call, const dg_tensor_t *rows, int64_t limit) {
-    if (rows->device.type != DG_DEVICE_CPU || call->options.group_values == DG_GROUP_VALUES_CLAMP)
-        return DG_STATUS_OK;
-    return dg_cpu_check_rows(rows, limit);
+static dg_status_t check_values(
+    const dg_call_t *call, const dg_launch_t *launch, const dg_tensor_t *rows, int64_t limit) {
+    return dg_check_slot_values(call, launch, rows, "rows", "rows", limit);
 }
 
 /* ---- permute */
 
-static dg_status_t check_permute(const dg_call_t *call, const dg_permute_rows_args_t *args) {
+static dg_status_t check_permute(
+    const dg_call_t *call, const dg_permute_rows_args_t *args, const dg_launch_t *launch) {
     const dg_input_t inputs[] = {{&args->x, "x", ""}, {&args->rows, "rows", ""},
         {&args->weights, "weights", ""}, {&args->sources, "sources", ""}};
     DG_TRY(dg_check_devices(&args->out, "out", inputs, 4));
@@ -71,14 +71,14 @@ static dg_status_t check_permute(const dg_call_t *call, const dg_permute_rows_ar
             "one source for each row of out; pass those that dg_route_tokens found"));
     }
     DG_TRY(check_output(&args->out, inputs, 4));
-    return check_values(call, &args->rows, args->out.shape[0]);
+    return check_values(call, launch, &args->rows, args->out.shape[0]);
 }
 
 static dg_status_t permute(
     dg_call_t *call, const dg_permute_rows_args_t *args, const dg_launch_t *launch) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_permute_rows_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check_permute(call, args));
+    DG_TRY(check_permute(call, args, launch));
     if (dg_tensor_elements(&args->out) == 0) return DG_STATUS_OK;
     if (args->out.device.type == DG_DEVICE_CUDA) return dg_gpu_permute_rows(call, args, launch);
     if (dg_only_prepares(launch)) return DG_STATUS_OK;
@@ -96,7 +96,8 @@ dg_status_t dg_permute_rows(
 
 /* ---- unpermute */
 
-static dg_status_t check_unpermute(const dg_call_t *call, const dg_unpermute_rows_args_t *args) {
+static dg_status_t check_unpermute(
+    const dg_call_t *call, const dg_unpermute_rows_args_t *args, const dg_launch_t *launch) {
     const dg_input_t inputs[] = {
         {&args->x, "x", ""}, {&args->rows, "rows", ""}, {&args->weights, "weights", ""}};
     DG_TRY(dg_check_devices(&args->out, "out", inputs, 3));
@@ -105,14 +106,14 @@ static dg_status_t check_unpermute(const dg_call_t *call, const dg_unpermute_row
     DG_TRY(check_columns(&args->out, "out", &args->x, "x"));
     DG_TRY(check_slots(&args->rows, &args->weights, args->out.shape[0]));
     DG_TRY(check_output(&args->out, inputs, 3));
-    return check_values(call, &args->rows, args->x.shape[0]);
+    return check_values(call, launch, &args->rows, args->x.shape[0]);
 }
 
 static dg_status_t unpermute(
     dg_call_t *call, const dg_unpermute_rows_args_t *args, const dg_launch_t *launch) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_unpermute_rows_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check_unpermute(call, args));
+    DG_TRY(check_unpermute(call, args, launch));
     if (dg_tensor_elements(&args->out) == 0) return DG_STATUS_OK;
     if (args->out.device.type == DG_DEVICE_CUDA) return dg_gpu_unpermute_rows(call, args, launch);
     if (dg_only_prepares(launch)) return DG_STATUS_OK;
@@ -130,7 +131,8 @@ dg_status_t dg_unpermute_rows(
 
 /* ---- dot */
 
-static dg_status_t check_dot(const dg_call_t *call, const dg_dot_rows_args_t *args) {
+static dg_status_t check_dot(
+    const dg_call_t *call, const dg_dot_rows_args_t *args, const dg_launch_t *launch) {
     const dg_input_t inputs[] = {
         {&args->a, "a", ""}, {&args->b, "b", ""}, {&args->rows, "rows", ""}};
     DG_TRY(dg_check_devices(&args->out, "out", inputs, 3));
@@ -142,13 +144,13 @@ static dg_status_t check_dot(const dg_call_t *call, const dg_dot_rows_args_t *ar
     DG_TRY(dg_check_shape(&args->out, "out", "", args->rows.shape,
         "one product for each slot of rows; pass a tensor of that shape"));
     DG_TRY(check_output(&args->out, inputs, 3));
-    return check_values(call, &args->rows, args->b.shape[0]);
+    return check_values(call, launch, &args->rows, args->b.shape[0]);
 }
 
 static dg_status_t dot(dg_call_t *call, const dg_dot_rows_args_t *args, const dg_launch_t *launch) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_dot_rows_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
-    DG_TRY(check_dot(call, args));
+    DG_TRY(check_dot(call, args, launch));
     if (dg_tensor_elements(&args->out) == 0) return DG_STATUS_OK;
     if (args->out.device.type == DG_DEVICE_CUDA) return dg_gpu_dot_rows(call, args, launch);
     if (dg_only_prepares(launch)) return DG_STATUS_OK;

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "api/device_values.h"
 #include "api/gpu_permute.h"
 #include "base/error.h"
 #include "cpu/route.h"
@@ -81,10 +82,10 @@ static dg_status_t route(
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check_form(args));
     DG_TRY(check_tensors(args));
+    DG_TRY(dg_check_slot_values(call, launch, &args->ids, "ids", "groups", args->counts.shape[0]));
     const int32_t alignment = args->alignment > 0 ? args->alignment : call->options.mk_alignment;
     if (args->ids.device.type == DG_DEVICE_CUDA)
         return dg_gpu_route_tokens(call, args, alignment, launch);
-    if (call->options.group_values != DG_GROUP_VALUES_CLAMP) DG_TRY(dg_cpu_check_ids(args));
     if (!dg_only_prepares(launch)) dg_cpu_route_tokens(args, alignment);
     return DG_STATUS_OK;
 }

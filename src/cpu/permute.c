@@ -5,7 +5,6 @@
  */
 #include "cpu/permute.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -29,21 +28,6 @@ static int64_t row_at(const dg_tensor_t *rows, int64_t token, int64_t slot, int6
 static float weight_at(const dg_tensor_t *weights, int64_t token, int64_t slot) {
     const int64_t at = token * dg_tensor_stride(weights, 0) + slot * dg_tensor_stride(weights, 1);
     return ((const float *)weights->data)[at];
-}
-
-dg_status_t dg_cpu_check_rows(const dg_tensor_t *rows, int64_t limit) {
-    for (int64_t t = 0; t < rows->shape[0]; t++) {
-        for (int64_t s = 0; s < rows->shape[1]; s++) {
-            const int64_t at = t * dg_tensor_stride(rows, 0) + s * dg_tensor_stride(rows, 1);
-            const int32_t row = ((const int32_t *)rows->data)[at];
-            DG_REQUIRE(row < limit, DG_STATUS_BAD_VALUE, "rows", "",
-                "entry [%" PRId64 ", %" PRId64 "] is %d, expected less than %" PRId64
-                ", the rows there are, or a negative number for none; correct it, or let the "
-                "context clamp group_values",
-                t, s, row, limit);
-        }
-    }
-    return DG_STATUS_OK;
 }
 
 /* ---- permute */

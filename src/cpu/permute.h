@@ -9,9 +9,6 @@
 #include "cpu/pool.h"
 #include "deep_gemm/moe.h"
 
-/* Refuses an entry of `rows` [tokens, topk] that is `limit` or more (BAD_VALUE); negative ones pass. */
-dg_status_t dg_cpu_check_rows(const dg_tensor_t *rows, int64_t limit);
-
 /* Rows outside of the matrix that they name are none. */
 dg_status_t dg_cpu_permute_rows(dg_cpu_pool_t *pool, const dg_permute_rows_args_t *args);
 dg_status_t dg_cpu_unpermute_rows(dg_cpu_pool_t *pool, const dg_unpermute_rows_args_t *args);

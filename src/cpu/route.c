@@ -12,10 +12,10 @@
 #include "base/integer.h"
 #include "model/tensor.h"
 
-static int64_t id_at(const dg_tensor_t *ids, int64_t token, int64_t slot) {
-    const int64_t at = token * dg_tensor_stride(ids, 0) + slot * dg_tensor_stride(ids, 1);
-    if (ids->dtype == DG_DTYPE_I64) return ((const int64_t *)ids->data)[at];
-    return ((const int32_t *)ids->data)[at];
+static int64_t slot_at(const dg_tensor_t *slots, int64_t token, int64_t slot) {
+    const int64_t at = token * dg_tensor_stride(slots, 0) + slot * dg_tensor_stride(slots, 1);
+    if (slots->dtype == DG_DTYPE_I64) return ((const int64_t *)slots->data)[at];
+    return ((const int32_t *)slots->data)[at];
 }
 
 /* Entry i of a rank-1 output. */
@@ -28,16 +28,16 @@ static void fill(const dg_tensor_t *tensor, int32_t value) {
     for (int64_t i = 0; i < tensor->shape[0]; i++) *entry(tensor, i) = value;
 }
 
-dg_status_t dg_cpu_check_ids(const dg_route_tokens_args_t *args) {
-    const int64_t groups = args->counts.shape[0];
-    for (int64_t t = 0; t < args->ids.shape[0]; t++) {
-        for (int64_t s = 0; s < args->ids.shape[1]; s++) {
-            const int64_t id = id_at(&args->ids, t, s);
-            DG_REQUIRE(id < groups, DG_STATUS_BAD_VALUE, "ids", "",
+dg_status_t dg_cpu_check_slots(
+    const dg_tensor_t *slots, const char *name, const char *what, int64_t limit) {
+    for (int64_t t = 0; t < slots->shape[0]; t++) {
+        for (int64_t s = 0; s < slots->shape[1]; s++) {
+            const int64_t value = slot_at(slots, t, s);
+            DG_REQUIRE(value < limit, DG_STATUS_BAD_VALUE, name, "",
                 "entry [%" PRId64 ", %" PRId64 "] is %" PRId64 ", expected less than %" PRId64
-                ", the extent of counts, or a negative number for none; correct it, or let the "
-                "context clamp group_values",
-                t, s, id, groups);
+                ", the %s there are, or a negative number for none; correct it, or let the context "
+                "clamp group_values",
+                t, s, value, limit, what);
         }
     }
     return DG_STATUS_OK;
@@ -68,7 +68,7 @@ void dg_cpu_route_tokens(const dg_route_tokens_args_t *args, int64_t alignment) 
     fill(&args->groups, -1);
     for (int64_t t = 0; t < args->ids.shape[0]; t++) {
         for (int64_t s = 0; s < args->ids.shape[1]; s++) {
-            const int64_t id = id_at(&args->ids, t, s);
+            const int64_t id = slot_at(&args->ids, t, s);
             if (id >= 0 && id < groups) ++*entry(&args->counts, id);
         }
     }
@@ -76,7 +76,7 @@ void dg_cpu_route_tokens(const dg_route_tokens_args_t *args, int64_t alignment) 
     int32_t *rows = args->rows.data;
     for (int64_t t = 0; t < args->ids.shape[0]; t++) {
         for (int64_t s = 0; s < args->ids.shape[1]; s++) {
-            const int64_t id = id_at(&args->ids, t, s);
+            const int64_t id = slot_at(&args->ids, t, s);
             int32_t *row =
                 rows + t * dg_tensor_stride(&args->rows, 0) + s * dg_tensor_stride(&args->rows, 1);
             *row = -1;
