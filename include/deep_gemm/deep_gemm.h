@@ -10,12 +10,13 @@
  *     4. gemm.h           d = c + a b^T, the dense product, and what scale factors are
  *     5. grouped.h        the products of a mixture of experts: forward, data and weight gradient
  *     6. cast.h           from BF16 and FP32 to FP8 and FP4, and back
- *     7. scale_layout.h   layouts of scale factors, for exchange with other programs
- *     8. device.h         GPUs: what there is, memory, copies, streams, events
- *     9. kernels.h        compiled kernels: which there are, and having them ready
- *    10. plan.h           what a GPU call would run, and how long that should take
- *    11. cublaslt.h       the same dense product through NVIDIA's library, to compare with
- *    12. version.h        version numbers
+ *     7. moe.h            tokens to the rows of their experts and back
+ *     8. scale_layout.h   layouts of scale factors, for exchange with other programs
+ *     9. device.h         GPUs: what there is, memory, copies, streams, events
+ *    10. kernels.h        compiled kernels: which there are, and having them ready
+ *    11. plan.h           what a GPU call would run, and how long that should take
+ *    12. cublaslt.h       the same dense product through NVIDIA's library, to compare with
+ *    13. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -33,6 +34,7 @@
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
 #include "deep_gemm/kernels.h"
+#include "deep_gemm/moe.h"
 #include "deep_gemm/plan.h"
 #include "deep_gemm/scale_layout.h"
 #include "deep_gemm/status.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _C as _C, legacy as legacy, nn as nn, testing as testing, utils as utils
 from .utils import dist as dist, layout as layout, math as math
@@ -116,6 +116,25 @@ def k_grouped_bf16_gemm_tn_contiguous(
         use_psum_layout: bool = False, *, layout: str | None = None,
         recipe: Recipe | None = None) -> None: ...
 
+# Tokens to the rows of their experts and back
+class Routing(NamedTuple):
+    counts: Tensor
+    ends: Tensor
+    rows: Tensor
+    sources: Tensor
+    groups: Tensor
+
+
+def route_tokens(
+        ids: Tensor, num_groups: int, layout: str = "offsets", alignment: int | None = None,
+        num_rows: int | None = None) -> Routing: ...
+def permute(
+        x: Tensor | Operand, routing: Routing, weights: Tensor | None = None) -> Any: ...
+def unpermute(
+        x: Tensor, routing: Routing, weights: Tensor | None = None,
+        dtype: str | None = None) -> Tensor: ...
+def dot_rows(a: Tensor, b: Tensor, routing: Routing) -> Tensor: ...
+
 # Layouts of scale factors
 def get_tma_aligned_size(x: int, element_size: int) -> int: ...
 def transform_sf_into_required_layout(
@@ -171,7 +190,8 @@ def per_token_cast_to_fp8(
         x: Tensor, use_ue8m0: bool, gran_k: int = 128,
         use_packed_ue8m0: bool = False) -> tuple[Tensor, Tensor]: ...
 def per_channel_cast_to_fp8(
-        x: Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[Tensor, Tensor]: ...
+        x: Tensor, use_ue8m0: bool, gran_k: int = 128, *,
+        sizes: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
 def per_block_cast_to_fp8(
         x: Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[Tensor, Tensor]: ...
 def per_custom_dims_cast_to_fp8(

@@ -8,7 +8,7 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import cublaslt, gemm, grouped, k_grouped, legacy, scale_layout
+from . import cublaslt, gemm, grouped, k_grouped, legacy, moe, scale_layout
 from ._tensor import zeros_strided
 from .utils import math
 
@@ -71,7 +71,7 @@ _PACKED = "bool use_packed_ue8m0=False"
 # results, and the extension leaves tensors without memory alone.
 _FUNCTIONS = {
     math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
-    math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_channel_cast_to_fp8: f"{_CAST}, *, Tensor? sizes=None -> (Tensor, Tensor)",
     math.per_block_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
     math.per_custom_dims_cast_to_fp8: "Tensor x, int[] dims, bool use_ue8m0 -> (Tensor, Tensor)",
     math.per_token_cast_to_fp4: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
@@ -84,6 +84,15 @@ _FUNCTIONS = {
     scale_layout.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor:
         "Tensor sf, Tensor grouped_layout, int[]? ks_cpu, int gran_k, int k_alignment=128, "
         "bool use_psum_layout=False -> Tensor",
+}
+
+_MOE = {
+    moe._route_tokens: "Tensor ids, SymInt num_groups, str layout, SymInt? alignment, "
+                       "SymInt? num_rows -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    moe._permute: "Tensor x, Tensor rows, Tensor sources, Tensor? weights=None, bool factors=False"
+                  " -> Tensor",
+    moe._unpermute: "Tensor x, Tensor rows, Tensor? weights=None, str? dtype=None -> Tensor",
+    moe._dot_rows: "Tensor a, Tensor b, Tensor rows -> Tensor",
 }
 
 
@@ -178,6 +187,8 @@ def _register_all():
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
+    for function, schema in _MOE.items():
+        _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))

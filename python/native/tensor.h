@@ -88,6 +88,7 @@ extern PyMethodDef dgpy_k_grouped_methods[];
 extern PyMethodDef dgpy_plan_methods[];
 extern PyMethodDef dgpy_cast_methods[];
 extern PyMethodDef dgpy_layout_methods[];
+extern PyMethodDef dgpy_permute_methods[];
 extern PyMethodDef dgpy_setting_methods[];
 
 #endif

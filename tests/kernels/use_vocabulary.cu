@@ -2,6 +2,7 @@
  *
  * Uses every primitive once, so that a compiler and ptxas see all of their text. Built for sm_90a
  * by the tests of kernels/CMakeLists.txt with nvcc and NVRTC; never run. */
+#include "device/arithmetic.cuh"
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/bytes.cuh"
@@ -97,6 +98,7 @@ use_memory(
     st_global_u64(out + 12, ld_global_u64(out + 14) + ld_global_u8(out) + ld_global_u16(out));
     st_global_u32(out, sum + ld_global_u32(out) + (uint32_t)clock_cycles());
     st_global_u16(out + 9, (uint16_t)sum);
+    st_global_f32((float *)out + 9, multiply((float)count_bits(sum), 3.0f));
     st_global_u8(out + 10, max_u16x2(sum, 7) + encode_e4m3x2(fused_multiply_add(1, 2, 3), 1));
     st_global_f32(out + 1, ld_global_f32(out) + ld_constant_f32(out + 7));
     dependency_wait();
