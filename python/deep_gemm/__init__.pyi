@@ -52,6 +52,10 @@ def bf16_gemm_tn(
 def bf16_gemm_tt(
         a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None,
         compiled_dims: str = "mn") -> None: ...
+def fp8_gemm_nt_skip_head_mid(
+        a: Operand, b: Operand, d: Tensor, head_splits: Sequence[int],
+        recipe: Recipe | None = None, compiled_dims: str = "nk",
+        disable_ue8m0_cast: bool = False) -> None: ...
 fp8_gemm_nt = fp8_fp4_gemm_nt
 fp8_gemm_nn = fp8_fp4_gemm_nn
 fp8_gemm_tn = fp8_fp4_gemm_tn
@@ -111,6 +115,17 @@ def k_grouped_bf16_gemm_tn_contiguous(
         c: Tensor | None = None, compiled_dims: str = "mn",
         use_psum_layout: bool = False, *, layout: str | None = None,
         recipe: Recipe | None = None) -> None: ...
+
+# Products by their letters, and in front of a norm
+def einsum(
+        expr: str, a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None,
+        use_cublaslt: bool = False) -> None: ...
+def fp8_einsum(
+        expr: str, a: Operand, b: Operand, d: Tensor, c: Tensor | None = None,
+        recipe: Recipe = (1, 128, 128)) -> None: ...
+def tf32_hc_prenorm_gemm(
+        a: Tensor, b: Tensor, d: Tensor, sqr_sum: Tensor,
+        num_splits: int | None = None) -> None: ...
 
 # Layouts of scale factors
 def get_tma_aligned_size(x: int, element_size: int) -> int: ...

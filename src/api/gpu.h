@@ -30,6 +30,11 @@ dg_status_t dg_call_plan_options(
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch);
 
+/* For calls that make several products: sets own to `launch` with `needed` bytes of workspace, checked, or
+ * asked of its allocator, that all of them share. */
+dg_status_t dg_gpu_take_workspace(
+    const dg_call_t *call, const dg_launch_t *launch, size_t needed, dg_launch_t *own);
+
 /* The workspace in bytes that the same call would want. */
 dg_status_t dg_gpu_workspace(const dg_call_t *call, const dg_gpu_product_t *product, size_t *bytes);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "model/groups.h"
 #include "model/tensor.h"
 
 #define MAX_ALIGNMENT UINT64_C(128)
@@ -134,6 +135,7 @@ void dg_m_grouped_gemm_work(const dg_m_grouped_problem_t *problem, dg_work_t *wo
     work->group_alignment = group_alignment(&problem->groups);
     work->zero_padding =
         problem->groups.form == DG_GROUPS_PSUM && problem->zero_padding; /* no meaning elsewhere */
+    work->aligned_groups = dg_groups_are_whole(&problem->groups);
     fill_side(&problem->a, matrices, gathered ? problem->a.gather_extent : problem->rows,
         problem->k, &work->a);
     fill_side(&problem->b, problem->group_count, problem->n, problem->k, &work->b);

@@ -50,7 +50,9 @@ typedef struct dg_work_t {
     uint8_t d_alignment,
         c_alignment; /* as those of a side; c: 0 without c; LIST: the least of all */
     uint8_t zero_padding;
-    uint8_t aligned_groups;  /* K-grouped: host knows that all k_g are multiples of 16 */
+    uint8_t
+        aligned_groups; /* K-grouped: host knows that all k_g are multiples of 16; MASKED: that all
+                              * rows are valid, and there are no values (model/groups.h) */
     int32_t group_alignment; /* rows: PSUM and BLOCK_INDEX; else 0 */
 } dg_work_t;
 
