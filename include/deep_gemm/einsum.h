@@ -29,12 +29,12 @@ typedef enum dg_einsum_expression_t {
     DG_EINSUM_BHD_BHR_HDR = 4  /* the weight gradient */
 } dg_einsum_expression_t;
 
-/* Operands have E4M3 or BF16 data, both the same. Of the two axes of an operand that are not h, one is
- * contiguous (stride 1); all other strides are free, so that a slice of a wider tensor is taken as it
- * is. BMK_BNK_MN takes contiguous operands alone: k of all products lies end to end.
+/* Operands have E4M3 or BF16 data, both the same. Of the two axes of an operand that are not h, one
+ * is contiguous (stride 1); all other strides are free, so that a slice of a wider tensor is taken
+ * as it is. BMK_BNK_MN takes contiguous operands alone: k of all products lies end to end.
  *
- * Factors of E4M3 have the axes of their operand in the same order. The summed axis counts blocks of
- * gran_k (I32: of 4 gran_k), the other one blocks of gran_mn, h stays as it is:
+ * Factors of E4M3 have the axes of their operand in the same order. The summed axis counts blocks
+ * of gran_k (I32: of 4 gran_k), the other one blocks of gran_mn, h stays as it is:
  *     BHR_HDR_BHD    a.scale [b, h, ceil(r / 128)]    b.scale [h, ceil(d / 128), ceil(r / 128)]
  *     BHD_BHR_HDR    a.scale [ceil(b / 128), h, d]    b.scale [ceil(b / 128), h, r] */
 typedef struct dg_einsum_args_t {
@@ -51,9 +51,9 @@ typedef struct dg_einsum_args_t {
             DG_NO_TENSOR                                                                           \
     }
 
-/* Computes d, with the arithmetic of gemm.h: FP32 sums in a fixed order and one rounding to d's type,
- * the sum over b of BMK_BNK_MN included. The same call gives the same bits. Where an extent of d is 0
- * there is nothing to do; where nothing is summed d = c, or zeros without c.
+/* Computes d, with the arithmetic of gemm.h: FP32 sums in a fixed order and one rounding to d's
+ * type, the sum over b of BMK_BNK_MN included. The same call gives the same bits. Where an extent
+ * of d is 0 there is nothing to do; where nothing is summed d = c, or zeros without c.
  *
  * Example, each head of q taken through its own weights, BF16:
  *

@@ -6,8 +6,8 @@
  *     d[i, j]    = sum over k of a[i, k] tf32(b[j, k])
  *     sqr_sum[i] = sum over k of a[i, k]^2
  *
- * so that rsqrt(sqr_sum / k) can be applied to d afterwards. a is read at the speed of memory; n is a
- * few dozen at most.
+ * so that rsqrt(sqr_sum / k) can be applied to d afterwards. a is read at the speed of memory; n is
+ * a few dozen at most.
  */
 #ifndef DEEP_GEMM_HYPER_CONNECTION_H
 #define DEEP_GEMM_HYPER_CONNECTION_H
@@ -18,10 +18,11 @@
 extern "C" {
 #endif
 
-/* Splits. With d [splits, m, n] and sqr_sum [splits, m], k is dealt out in blocks of 64 (the last one may
- * be shorter), contiguously, the first splits getting one more block where the number does not divide;
- * slice s holds the sums over its own blocks, zeros if it has none, and adding up the slices is the
- * caller's. With d [m, n] and sqr_sum [m] the library splits as it likes and adds up in order. */
+/* Splits. With d [splits, m, n] and sqr_sum [splits, m], k is dealt out in blocks of 64 (the last
+ * one may be shorter), contiguously, the first splits getting one more block where the number does
+ * not divide; slice s holds the sums over its own blocks, zeros if it has none, and adding up the
+ * slices is the caller's. With d [m, n] and sqr_sum [m] the library splits as it likes and adds up
+ * in order. */
 typedef struct dg_tf32_hc_prenorm_gemm_args_t {
     size_t struct_size;  /* sizeof(dg_tf32_hc_prenorm_gemm_args_t) */
     dg_tensor_t a;       /* [m, k] BF16, k fastest (stride 1), rows any stride */
@@ -36,9 +37,10 @@ typedef struct dg_tf32_hc_prenorm_gemm_args_t {
             DG_NO_TENSOR                                                                           \
     }
 
-/* Computes d and sqr_sum. b is used as TF32, as tensor cores read FP32: the lower 13 bits of a value
- * count as zero. Products and sums are FP32, in an order that depends on extents alone, so the same call
- * gives the same bits. m = 0: nothing to do. n = 0: sqr_sum alone. k = 0: zeros.
+/* Computes d and sqr_sum. b is used as TF32, as tensor cores read FP32: the lower 13 bits of a
+ * value count as zero. Products and sums are FP32, in an order that depends on extents and the
+ * device alone, so the same call gives the same bits. On a GPU rows of a and b begin on multiples
+ * of 16 bytes. m = 0: nothing to do. n = 0: sqr_sum alone. k = 0: zeros.
  *
  * Errors: NULL_POINTER, BAD_STRUCT_SIZE, BAD_CONTEXT, BAD_DTYPE, BAD_RANK, BAD_SHAPE, BAD_STRIDE,
  * MISALIGNED, OVERLAP, BAD_DEVICE, UNSUPPORTED, SMALL_WORKSPACE, OUT_OF_MEMORY. */

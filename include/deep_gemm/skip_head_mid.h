@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A dense product whose columns are heads, stored with a gap in the middle of each head: the place for
- * values that something else writes, such as rotary positions.
+ * A dense product whose columns are heads, stored with a gap in the middle of each head: the place
+ * for values that something else writes, such as rotary positions.
  *
  *     product   | left | right | left | right | ..         n = heads (left + right) columns
  *     d         | left | mid | right | left | mid | right | ..      n + heads mid columns
@@ -28,8 +28,9 @@ typedef struct dg_gemm_skip_head_mid_args_t {
 #define DG_GEMM_SKIP_HEAD_MID_ARGS_INIT                                                            \
     { sizeof(dg_gemm_skip_head_mid_args_t), DG_NO_OPERAND, DG_NO_OPERAND, DG_NO_TENSOR, 0, 0, 0 }
 
-/* Computes the columns of d outside of the gaps, with the arithmetic of dg_gemm. Any split: it need not
- * fit blocks of factors or of anything else. m = 0: nothing to do. k = 0: zeros. Errors: as dg_gemm. */
+/* Computes the columns of d outside of the gaps, with the arithmetic of dg_gemm. Any split: it need
+ * not fit blocks of factors or of anything else. m = 0: nothing to do. k = 0: zeros. Errors: as
+ * dg_gemm. */
 DG_API dg_status_t dg_gemm_skip_head_mid(
     dg_context_t *ctx, const dg_gemm_skip_head_mid_args_t *args, const dg_launch_t *launch);
 

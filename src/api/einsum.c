@@ -22,7 +22,8 @@
 #include "model/groups.h"
 #include "model/operand.h"
 
-/* The letters of the tensors, and those that are batch, row, column and summed index of the product. */
+/* The letters of the tensors, and those that are batch, row, column and summed index of the
+ * product. */
 typedef struct dg_expression_t {
     const char *text, *a, *b, *d;
     char batch, m, n, k;
@@ -82,8 +83,8 @@ static dg_status_t check_letters(const dg_expression_t *expression, const dg_ten
         fits = fits && tensor->shape[i] == expected[i];
     }
     DG_REQUIRE(fits, DG_STATUS_BAD_SHAPE, name, field,
-        "shape %s, expected %s: its axes are %s in %s, and a letter has the same extent wherever it "
-        "stands; pass tensors that agree",
+        "shape %s, expected %s: its axes are %s in %s, and a letter has the same extent wherever "
+        "it stands; pass tensors that agree",
         dg_format_list(tensor->shape, tensor->rank).bytes,
         dg_format_list(expected, tensor->rank).bytes, letters, expression->text);
     return DG_STATUS_OK;
@@ -98,8 +99,8 @@ static dg_status_t check_scale(const dg_expression_t *expression, const dg_opera
     DG_TRY(dg_check_scale_presence(scale, name, operand->data.dtype));
     if (!dg_tensor_given(scale)) return DG_STATUS_OK;
     DG_REQUIRE(operand->gran_mn >= 1, DG_STATUS_BAD_VALUE, name, ".gran_mn",
-        "%d, expected 1, 128 or another positive number: what one factor covers along %c; set it as "
-        "it was when the operand was quantised",
+        "%d, expected 1, 128 or another positive number: what one factor covers along %c; set it "
+        "as it was when the operand was quantised",
         operand->gran_mn, mn);
     DG_TRY(dg_check_gran_k(operand->gran_k, name));
     DG_TRY(dg_check_tensor(scale, name, ".scale", DG_SCALE_DTYPES, 3));
@@ -110,8 +111,8 @@ static dg_status_t check_scale(const dg_expression_t *expression, const dg_opera
                                          : dg_scale_extent(extent, operand->gran_k, scale->dtype);
     }
     return dg_check_shape(scale, name, ".scale", expected,
-        "one factor (I32: a word of four along the summed axis) for each block of the operand, whose "
-        "axes it has in the same order; pass the factors dg_quantize wrote for it");
+        "one factor (I32: a word of four along the summed axis) for each block of the operand, "
+        "whose axes it has in the same order; pass the factors dg_quantize wrote for it");
 }
 
 /* One of the two axes that are not h has stride 1. */
@@ -123,8 +124,8 @@ static dg_status_t check_unit_stride(const dg_expression_t *expression, const dg
         found = found || (unit && letters[i] != expression->batch);
     }
     DG_REQUIRE(found, DG_STATUS_BAD_STRIDE, name, ".data",
-        "strides %s of axes %s, expected 1 along one that is not %c; copy the tensor to a contiguous "
-        "one",
+        "strides %s of axes %s, expected 1 along one that is not %c; copy the tensor to a "
+        "contiguous one",
         dg_format_list(data->stride, 3).bytes, letters, expression->batch);
     return DG_STATUS_OK;
 }

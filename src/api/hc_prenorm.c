@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product in front of a hyper-connection's norm, the entry points: arguments are checked and become
- * a dg_hc_prenorm_problem_t, which the backend of the tensors' device computes. See
+ * The product in front of a hyper-connection's norm, the entry points: arguments are checked and
+ * become a dg_hc_prenorm_problem_t, which the backend of the tensors' device computes. See
  * deep_gemm/hyper_connection.h.
  */
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "api/gpu_hc_prenorm.h"
 #include "base/error.h"
 #include "cpu/hc_prenorm.h"
 #include "deep_gemm/hyper_connection.h"
@@ -23,7 +24,8 @@ static dg_status_t check_input(const dg_tensor_t *tensor, const char *name, dg_d
     return DG_STATUS_OK;
 }
 
-/* An output whose last axes are `shape` [rank - sliced], and which has one more in front if sliced. */
+/* An output whose last axes are `shape` [rank - sliced], and which has one more in front if sliced.
+ * */
 static dg_status_t check_output(const dg_tensor_t *tensor, const char *name, bool sliced,
     int64_t splits, const int64_t *shape, int32_t rank) {
     int64_t expected[3] = {splits};
@@ -75,11 +77,6 @@ static dg_status_t check(
     return DG_STATUS_OK;
 }
 
-static dg_status_t refuse_gpu(void) {
-    return dg_fail(DG_STATUS_UNSUPPORTED, "d", "",
-        "on a GPU, where this product is not built yet; pass CPU tensors");
-}
-
 static dg_status_t run(
     dg_call_t *call, const dg_tf32_hc_prenorm_gemm_args_t *args, const dg_launch_t *launch) {
     dg_hc_prenorm_problem_t problem;
@@ -87,7 +84,8 @@ static dg_status_t run(
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check(args, &problem));
     if (problem.m == 0) return DG_STATUS_OK;
-    if (args->d.device.type == DG_DEVICE_CUDA) return refuse_gpu();
+    if (args->d.device.type == DG_DEVICE_CUDA)
+        return dg_gpu_hc_prenorm(call, &problem, args->d.device.id, launch);
     if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));
@@ -101,18 +99,20 @@ dg_status_t dg_tf32_hc_prenorm_gemm(
     return dg_end_call(&call, run(&call, args, launch));
 }
 
-static dg_status_t query(const dg_tf32_hc_prenorm_gemm_args_t *args, size_t *bytes) {
+static dg_status_t query(
+    const dg_call_t *call, const dg_tf32_hc_prenorm_gemm_args_t *args, size_t *bytes) {
     dg_hc_prenorm_problem_t problem;
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_tf32_hc_prenorm_gemm_args_t"));
     DG_TRY(dg_check_size(bytes));
     DG_TRY(check(args, &problem));
     *bytes = 0;
-    return args->d.device.type == DG_DEVICE_CUDA && problem.m > 0 ? refuse_gpu() : DG_STATUS_OK;
+    if (args->d.device.type != DG_DEVICE_CUDA || problem.m == 0) return DG_STATUS_OK;
+    return dg_gpu_hc_prenorm_workspace(call, &problem, args->d.device.id, bytes);
 }
 
 dg_status_t dg_tf32_hc_prenorm_gemm_workspace(
     dg_context_t *ctx, const dg_tf32_hc_prenorm_gemm_args_t *args, size_t *bytes) {
     dg_call_t call;
     DG_TRY(dg_begin_call(&call, "dg_tf32_hc_prenorm_gemm_workspace", ctx));
-    return dg_end_call(&call, query(args, bytes));
+    return dg_end_call(&call, query(&call, args, bytes));
 }

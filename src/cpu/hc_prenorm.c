@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * See hc_prenorm.h. The engine multiplies BF16, and a TF32 value, which has 11 bits, is the sum of two
- * BF16 values of 8:
+ * See hc_prenorm.h. The engine multiplies BF16, and a TF32 value, which has 11 bits, is the sum of
+ * two BF16 values of 8:
  *
- *     bits of b    s eeeeeeee mmmmmmm mmm 0000000000000      high = s e m(7), low = what the next 3 say
+ *     bits of b    s eeeeeeee mmmmmmm mmm 0000000000000      high = s e m(7), low = what the next 3
+ *     say
  *
- * (below 2^-123 the last of them get lost: BF16 ends at 2^-133). So each split is one product over k
- * twice, a with all of high and then a with all of low. The sums of squares are a pass of their own.
+ * (below 2^-123 the last of them get lost: BF16 ends at 2^-133). So each split is one product over
+ * k twice, a with all of high and then a with all of low. The sums of squares are a pass of their
+ * own.
  */
 #include "cpu/hc_prenorm.h"
 

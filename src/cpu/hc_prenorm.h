@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product in front of a hyper-connection's norm on the CPU. Called by src/api/hc_prenorm.c; calls
- * batch.h and the pool.
+ * The product in front of a hyper-connection's norm on the CPU. Called by src/api/hc_prenorm.c;
+ * calls batch.h and the pool.
  */
 #ifndef DG_CPU_HC_PRENORM_H
 #define DG_CPU_HC_PRENORM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See skip_head_mid.h. Each piece of columns is a product of its own. A piece may begin inside a block
- * of factors, so it names its rows of b by a list (0, 1, 2, .. from its first one): factors then go by
- * the row itself.
+ * See skip_head_mid.h. Each piece of columns is a product of its own. A piece may begin inside a
+ * block of factors, so it names its rows of b by a list (0, 1, 2, .. from its first one): factors
+ * then go by the row itself.
  */
 #include "cpu/skip_head_mid.h"
 

@@ -32,16 +32,16 @@ typedef uint32_t dg_group_forms_t;
 /* "SIZES", "OFFSETS", ...; "?" for a number without a name. Static. */
 const char *dg_group_form_string(dg_group_form_t form);
 
-/* Whether these are a batch: MASKED groups without values, host_count matrices whose rows are all valid.
- * No caller can say that; the library itself does (src/api/einsum.c). */
+/* Whether these are a batch: MASKED groups without values, host_count matrices whose rows are all
+ * valid. No caller can say that; the library itself does (src/api/einsum.c). */
 static inline bool dg_groups_are_whole(const dg_groups_t *groups) {
     return groups->form == DG_GROUPS_MASKED && !dg_tensor_given(&groups->values);
 }
 
 /* Refuses groups whose form is not in `forms`, whose values are absent, not I32 or I64 of rank 1 on
- * the CPU, whose alignment is negative, or that give host_sizes where they have no meaning. Reads no
- * tensor memory. `name` is the argument's name, "groups". *count receives the number of groups, or
- * of rows for INDEX and BLOCK_INDEX; 0 for NONE, which passes if `forms` has its bit. */
+ * the CPU, whose alignment is negative, or that give host_sizes where they have no meaning. Reads
+ * no tensor memory. `name` is the argument's name, "groups". *count receives the number of groups,
+ * or of rows for INDEX and BLOCK_INDEX; 0 for NONE, which passes if `forms` has its bit. */
 dg_status_t dg_check_groups(
     const dg_groups_t *groups, const char *name, dg_group_forms_t forms, int64_t *count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A checked dg_tf32_hc_prenorm_gemm() call, and how k is dealt out to its splits. Filled by src/api,
- * read by the backends.
+ * A checked dg_tf32_hc_prenorm_gemm() call, and how k is dealt out to its splits. Filled by
+ * src/api, read by the backends.
  */
 #ifndef DG_MODEL_HC_PRENORM_H
 #define DG_MODEL_HC_PRENORM_H
@@ -34,7 +34,7 @@ static inline dg_hc_split_t dg_hc_split(int64_t k, int64_t splits, int64_t index
     const int64_t first = index * each + (index < more ? index : more);
     const int64_t begin = first * DG_HC_PRENORM_BLOCK_K;
     const int64_t end = begin + (each + (index < more)) * DG_HC_PRENORM_BLOCK_K;
-    return (dg_hc_split_t){begin, end < k ? end : k};
+    return (dg_hc_split_t){begin < k ? begin : k, end < k ? end : k};
 }
 
 #endif

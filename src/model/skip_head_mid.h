@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A checked product with a gap in each head (deep_gemm/skip_head_mid.h), and its columns as pieces: the
- * stretches that are adjacent both in the product and in d. Filled by src/api, read by the backends.
+ * A checked product with a gap in each head (deep_gemm/skip_head_mid.h), and its columns as pieces:
+ * the stretches that are adjacent both in the product and in d. Filled by src/api, read by the
+ * backends.
  */
 #ifndef DG_MODEL_SKIP_HEAD_MID_H
 #define DG_MODEL_SKIP_HEAD_MID_H

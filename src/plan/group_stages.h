@@ -2,8 +2,9 @@
  *
  * The stages that run in front of a grouped GEMM: what the host knows goes up (any_upload), groups
  * become a list of row tiles (any_group_tiles) or of K segments (any_k_segments); see
- * kernels/args/group_tiles.h. The planning file of every grouped kernel calls dg_plan_group_stages()
- * first and adds its own stage last; its run file calls dg_cuda_run_group_stages().
+ * kernels/args/group_tiles.h. The planning file of every grouped kernel calls
+ * dg_plan_group_stages() first and adds its own stage last; its run file calls
+ * dg_cuda_run_group_stages().
  */
 #ifndef DG_PLAN_GROUP_STAGES_H
 #define DG_PLAN_GROUP_STAGES_H

@@ -21,8 +21,8 @@ typedef enum dg_family_t {
  *
  * Alignments are in bytes: the largest power of two up to 128 that divides the address and every
  * stride but that of the contiguous axis (strides of axes of extent 1 do not count, a NULL address
- * is aligned). 1 if a stride is not positive or is 2^40 bytes or more: TMA takes neither. FLAT: that
- * of the address; see aligned_groups for the strides. */
+ * is aligned). 1 if a stride is not positive or is 2^40 bytes or more: TMA takes neither. FLAT:
+ * that of the address; see aligned_groups for the strides. */
 typedef struct dg_work_side_t {
     uint8_t dtype;        /* dg_dtype_t */
     uint8_t k_contiguous; /* 1: k has stride 1; 0: mn has */

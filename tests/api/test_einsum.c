@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * dg_einsum against sums in FP64 that go by the letters alone: every expression, BF16 and FP8 with each
- * kind of factors, axes in other orders in memory and slices of wider tensors, c absent, apart and d
- * itself, empty extents, and calls that must be refused. Guards against exchanged axes, factors of the
- * wrong head, and writes between the rows of d.
+ * dg_einsum against sums in FP64 that go by the letters alone: every expression, BF16 and FP8 with
+ * each kind of factors, axes in other orders in memory and slices of wider tensors, c absent, apart
+ * and d itself, empty extents, and calls that must be refused. Guards against exchanged axes,
+ * factors of the wrong head, and writes between the rows of d.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +39,8 @@ typedef struct einsum_case_t {
     dg_dtype_t dtype, scale; /* scale NONE: no factors */
     int32_t gran_a, gran_b, gran_k;
     dg_dtype_t d_dtype;
-    int c;     /* 0: none, 1: apart from d, 2: d itself */
-    int order; /* of the axes in memory: 0 as they stand, 1 the outer two exchanged, 2 the inner two */
+    int c;       /* 0: none, 1: apart from d, 2: d itself */
+    int order;   /* of axes in memory: 0 as they stand, 1 outer two exchanged, 2 inner two */
     int64_t pad; /* elements between rows */
 } einsum_case_t;
 
@@ -204,7 +204,8 @@ static void bf16_of_every_expression(void **state) {
     }
 }
 
-/* b cut out of a wider tensor, tensors with h outermost, operands with the other axis contiguous. */
+/* b cut out of a wider tensor, tensors with h outermost, operands with the other axis contiguous.
+ * */
 static void bf16_in_other_orders(void **state) {
     (void)state;
     for (int e = 1; e < EXPRESSIONS; e++) {
@@ -249,6 +250,27 @@ static void fp8_with_factors(void **state) {
     }
 }
 
+/* Every row on 16 bytes, as kernels with TMA want it; weights cut out of a wider tensor. */
+static void aligned_rows(void **state) {
+    (void)state;
+    for (int e = 1; e < EXPRESSIONS; e++) {
+        for (int kind = 0; kind < 8; kind++) {
+            const bool fp8 = kind >= 4;
+            const einsum_case_t test = {.dtype = fp8 ? DG_DTYPE_E4M3 : DG_DTYPE_BF16,
+                .scale = fp8 ? DG_DTYPE_F32 : DG_DTYPE_NONE,
+                .gran_a = 1,
+                .gran_b = kind % 4 < 2 ? 128 : 1,
+                .gran_k = 128,
+                .d_dtype = kind % 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16,
+                .c = kind % 3,
+                .order = kind % 2,
+                .pad = kind % 4 < 2 ? 16 : 0};
+            const by_letter_t extents = extents_of(&expressions[e], 48, 2, 64, 144);
+            run_case(500 + (uint64_t)kind, &expressions[e], &extents, &test);
+        }
+    }
+}
+
 /* Nothing to compute: d is left alone. Nothing to sum: d = c, or zeros. */
 static void empty_extents(void **state) {
     (void)state;
@@ -266,7 +288,8 @@ static void empty_extents(void **state) {
     }
 }
 
-/* Sums of FP32 rounded once: 2^24 + 1 + 1 .. stays below in BF16 only if products were rounded between. */
+/* Sums of FP32 rounded once: 2^24 + 1 + 1 .. stays below in BF16 only if products were rounded
+ * between. */
 static void sums_are_rounded_once(void **state) {
     (void)state;
     enum { B = 300 };
@@ -346,15 +369,18 @@ static void sums_need_contiguous_operands(void **state) {
     sample_end(&sample);
 }
 
-int main(void) {
+/* An argument names the tests to run, "aligned*"; without, all. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bf16_of_every_expression),
         cmocka_unit_test(bf16_in_other_orders),
         cmocka_unit_test(fp8_with_factors),
+        cmocka_unit_test(aligned_rows),
         cmocka_unit_test(empty_extents),
         cmocka_unit_test(sums_are_rounded_once),
         cmocka_unit_test(wrong_calls),
         cmocka_unit_test(sums_need_contiguous_operands),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("einsum", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dg_tf32_hc_prenorm_gemm against sums in FP64: ragged shapes, more splits than blocks of k, strided
- * inputs and outputs, values of b whose lower bits must not count, results that are exact. And calls that
- * must be refused.
+ * dg_tf32_hc_prenorm_gemm against sums in FP64: ragged shapes, more splits than blocks of k,
+ * strided inputs and outputs, values of b whose lower bits must not count, results that are exact.
+ * And calls that must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,9 +151,10 @@ static void empty_extents(void **state) {
 /* What is infinite or NaN in TF32 is so in its own row and column alone. */
 static void infinities(void **state) {
     (void)state;
-    enum { M = 3, N = 2, K = 70 };
-    uint16_t a[M * K];
-    float b[N * K], d[M * N], sums[M];
+    enum { M = 3, N = 2, K = 72 };
+    _Alignas(16) uint16_t a[M * K];
+    _Alignas(16) float b[N * K];
+    float d[M * N], sums[M];
     for (int i = 0; i < M * K; i++) a[i] = 0x3F80;
     for (int i = 0; i < N * K; i++) b[i] = 2;
     dg_tf32_hc_prenorm_gemm_args_t args = DG_TF32_HC_PRENORM_GEMM_ARGS_INIT;
@@ -162,11 +163,11 @@ static void infinities(void **state) {
     args.d = dg_tensor_2d(d, DG_DTYPE_F32, M, N);
     args.sqr_sum = dg_tensor_1d(sums, DG_DTYPE_F32, M);
     a[K + 5] = 0x7FC0;
-    b[K + 69] = INFINITY;
+    b[K + 71] = INFINITY;
     sample_succeeded(dg_tf32_hc_prenorm_gemm(NULL, &args, NULL));
-    assert_true(d[0] == 140 && d[4] == 140 && isinf(d[1]) && isinf(d[5]));
+    assert_true(d[0] == 144 && d[4] == 144 && isinf(d[1]) && isinf(d[5]));
     assert_true(isnan(d[2]) && isnan(d[3]));
-    assert_true(sums[0] == 70 && isnan(sums[1]) && sums[2] == 70);
+    assert_true(sums[0] == 72 && isnan(sums[1]) && sums[2] == 72);
 }
 
 static void refuse(const dg_tf32_hc_prenorm_gemm_args_t *args, dg_status_t status,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dg_gemm_skip_head_mid against an FP64 product: splits of every kind, those that cut blocks of factors
- * and empty parts among them; FP8 and BF16, operands both ways round. The gaps of d, and what lies
- * between its rows, must keep their bytes. And calls that must be refused.
+ * dg_gemm_skip_head_mid against an FP64 product: splits of every kind, those that cut blocks of
+ * factors and empty parts among them; FP8 and BF16, operands both ways round. The gaps of d, and
+ * what lies between its rows, must keep their bytes. And calls that must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
