@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Products with a gap in each head, the entry points: arguments are checked and become a
- * dg_skip_head_mid_problem_t. The CPU computes it whole; on a GPU each piece of columns is a dense
- * product, cut where it would begin or end inside a block of b's factors. See
- * deep_gemm/skip_head_mid.h.
+ * dg_skip_head_mid_problem_t. The CPU computes it whole. On a GPU the left parts of all heads are
+ * one batch of products and the right parts another, as an M-grouped call whose groups are all
+ * full; where parts begin inside a block of b's factors each is a dense product of its own, cut at
+ * the blocks. See deep_gemm/skip_head_mid.h.
  */
 #include "deep_gemm/skip_head_mid.h"
 
@@ -73,11 +74,69 @@ static dg_status_t check(
 
 /* ---- on a GPU */
 
+typedef dg_status_t dg_part_fn(
+    const dg_call_t *call, const dg_gpu_product_t *product, void *context);
+
+/* Rows of b from `begin` on: those of its factors begin with a block, or all lie in one. */
+static dg_side_t rows_from(const dg_side_t *b, int64_t begin) {
+    dg_side_t part = *b;
+    dg_factors_t *scale = &part.scale;
+    part.data = dg_cpu_advance(b->data, b->dtype, begin * b->mn_stride);
+    if (scale->dtype != DG_DTYPE_NONE)
+        scale->data =
+            dg_cpu_advance(scale->data, scale->dtype, begin / scale->gran_mn * scale->mn_stride);
+    return part;
+}
+
+static void *column_of(const dg_output_t *out, int64_t column) {
+    return (char *)out->d + column * dg_dtype_size(out->dtype);
+}
+
+/* Whether every piece begins with a block of b's factors. */
+static bool pieces_fit_blocks(const dg_skip_head_mid_problem_t *problem) {
+    const dg_factors_t *scale = &problem->gemm.b.scale;
+    if (scale->dtype == DG_DTYPE_NONE) return true;
+    return problem->left % scale->gran_mn == 0 && problem->right % scale->gran_mn == 0;
+}
+
+/* The left or right parts of all heads: a batch of products that have a in common. */
+static dg_m_grouped_problem_t batch_of(const dg_skip_head_mid_problem_t *problem, int64_t part) {
+    const dg_gemm_problem_t *gemm = &problem->gemm;
+    const int64_t columns = problem->left + problem->right;
+    const dg_column_piece_t first = dg_column_piece(problem, part);
+    dg_m_grouped_problem_t batch = {.group_count = gemm->n / columns,
+        .rows = gemm->m,
+        .n = first.count,
+        .k = gemm->k,
+        .a = gemm->a,
+        .b = rows_from(&gemm->b, first.begin),
+        .out = gemm->out,
+        .groups = {.form = DG_GROUPS_MASKED, .host_count = gemm->n / columns},
+        .expected_m = (int32_t)(gemm->m < INT32_MAX ? gemm->m : INT32_MAX)};
+    batch.b.group_stride = columns * gemm->b.mn_stride;
+    batch.b.gather_extent = first.count;
+    if (batch.b.scale.dtype != DG_DTYPE_NONE)
+        batch.b.scale.group_stride = columns / batch.b.scale.gran_mn * gemm->b.scale.mn_stride;
+    batch.out.d = column_of(&gemm->out, first.d_begin);
+    batch.out.group_stride = columns + problem->mid;
+    return batch;
+}
+
+static dg_status_t for_both_batches(const dg_call_t *call,
+    const dg_skip_head_mid_problem_t *problem, int32_t ordinal, dg_part_fn *function,
+    void *context) {
+    for (int64_t part = 0; part < 2; part++) {
+        const dg_m_grouped_problem_t batch = batch_of(problem, part);
+        const dg_gpu_product_t product = {.m_grouped = &batch, .ordinal = ordinal};
+        if (batch.n > 0) DG_TRY(function(call, &product, context));
+    }
+    return DG_STATUS_OK;
+}
+
 /* Columns from `begin` on, at most `count`, whose factors begin with a block or all lie in one. */
-static int64_t count_together(const dg_gemm_problem_t *gemm, int64_t begin, int64_t count) {
-    const int64_t gran = gemm->b.scale.gran_mn;
-    if (gemm->b.scale.dtype == DG_DTYPE_NONE || begin % gran == 0) return count;
-    const int64_t left = gran - begin % gran;
+static int64_t count_together(const dg_factors_t *scale, int64_t begin, int64_t count) {
+    if (begin % scale->gran_mn == 0) return count;
+    const int64_t left = scale->gran_mn - begin % scale->gran_mn;
     return count < left ? count : left;
 }
 
@@ -85,26 +144,19 @@ static int64_t count_together(const dg_gemm_problem_t *gemm, int64_t begin, int6
 static dg_gemm_problem_t columns_of(
     const dg_gemm_problem_t *gemm, int64_t begin, int64_t count, int64_t d_begin) {
     dg_gemm_problem_t part = *gemm;
-    dg_factors_t *scale = &part.b.scale;
     part.n = count;
+    part.b = rows_from(&gemm->b, begin);
     part.b.gather_extent = count;
-    part.b.data = dg_cpu_advance(gemm->b.data, gemm->b.dtype, begin * gemm->b.mn_stride);
-    if (scale->dtype != DG_DTYPE_NONE)
-        scale->data =
-            dg_cpu_advance(scale->data, scale->dtype, begin / scale->gran_mn * scale->mn_stride);
-    part.out.d = (char *)gemm->out.d + d_begin * dg_dtype_size(gemm->out.dtype);
+    part.out.d = column_of(&gemm->out, d_begin);
     return part;
 }
 
-typedef dg_status_t dg_part_fn(
-    const dg_call_t *call, const dg_gpu_product_t *product, void *context);
-
-static dg_status_t for_each_part(const dg_call_t *call, const dg_skip_head_mid_problem_t *problem,
+static dg_status_t for_each_piece(const dg_call_t *call, const dg_skip_head_mid_problem_t *problem,
     int32_t ordinal, dg_part_fn *function, void *context) {
     for (int64_t i = 0; i < dg_count_column_pieces(problem); i++) {
         dg_column_piece_t piece = dg_column_piece(problem, i);
         while (piece.count > 0) {
-            const int64_t count = count_together(&problem->gemm, piece.begin, piece.count);
+            const int64_t count = count_together(&problem->gemm.b.scale, piece.begin, piece.count);
             const dg_gemm_problem_t part =
                 columns_of(&problem->gemm, piece.begin, count, piece.d_begin);
             const dg_gpu_product_t product = {.gemm = &part, .ordinal = ordinal};
@@ -115,6 +167,12 @@ static dg_status_t for_each_part(const dg_call_t *call, const dg_skip_head_mid_p
         }
     }
     return DG_STATUS_OK;
+}
+
+static dg_status_t for_each_part(const dg_call_t *call, const dg_skip_head_mid_problem_t *problem,
+    int32_t ordinal, dg_part_fn *function, void *context) {
+    return pieces_fit_blocks(problem) ? for_both_batches(call, problem, ordinal, function, context)
+                                      : for_each_piece(call, problem, ordinal, function, context);
 }
 
 static dg_status_t add_workspace(
