@@ -91,7 +91,7 @@ typedef struct dg_group_walk_t {
 
 static int64_t value_at(const dg_group_walk_t *walk, int64_t g) {
     if (dg_tensor_given(&walk->groups->values)) return dg_integer_at(&walk->groups->values, g);
-    if (dg_groups_are_whole(walk->groups)) return walk->rows;
+    if (dg_groups_are_equal(walk->groups)) return dg_equal_size(walk->groups, walk->rows);
     return walk->groups->host_sizes[g];
 }
 

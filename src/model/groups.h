@@ -32,10 +32,18 @@ typedef uint32_t dg_group_forms_t;
 /* "SIZES", "OFFSETS", ...; "?" for a number without a name. Static. */
 const char *dg_group_form_string(dg_group_form_t form);
 
-/* Whether these are a batch: MASKED groups without values, host_count matrices whose rows are all
- * valid. No caller can say that; the library itself does (src/api/einsum.c). */
-static inline bool dg_groups_are_whole(const dg_groups_t *groups) {
-    return groups->form == DG_GROUPS_MASKED && !dg_tensor_given(&groups->values);
+/* Whether these are host_count groups of one size: without values and without host sizes. MASKED:
+ * all rows of each matrix are valid; SIZES: rows / host_count each. No caller can say that; the
+ * library itself does (src/api/einsum.c). */
+static inline bool dg_groups_are_equal(const dg_groups_t *groups) {
+    return !dg_tensor_given(&groups->values) && groups->host_sizes == NULL &&
+           (groups->form == DG_GROUPS_MASKED || groups->form == DG_GROUPS_SIZES);
+}
+
+/* The size of each of them. rows: as in dg_group_ranges() */
+static inline int64_t dg_equal_size(const dg_groups_t *groups, int64_t rows) {
+    if (groups->form == DG_GROUPS_MASKED || groups->host_count == 0) return rows;
+    return rows / groups->host_count;
 }
 
 /* Refuses groups whose form is not in `forms`, whose values are absent, not I32 or I64 of rank 1 on

@@ -17,9 +17,8 @@
 #define DG_NO_PART UINT64_MAX
 
 typedef struct dg_group_parts_t {
-    uint64_t
-        sizes; /* [groups] int64: SIZES that the host alone may have; [1]: of MASKED groups that
-                        * are all whole, which read it with stride 0 */
+    uint64_t sizes;    /* [groups] int64: SIZES that the host alone may have; [1] used: groups of
+                        * one size, which read it with stride 0 */
     uint64_t d_list;   /* [groups] addresses: LIST */
     uint64_t c_list;   /* [groups] addresses: LIST with c */
     uint64_t tiles;    /* M-grouped: dg_group_tiles_t and its tiles */
