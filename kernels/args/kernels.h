@@ -38,3 +38,6 @@ DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
         "SCHEDULE"))
 DG_KERNEL(SM90_BF16_GEMM_SWAP, "sm90_bf16_gemm_swap", "sm90/bf16_gemm_swap.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES"))
+DG_KERNEL(ANY_TF32_HC_PRENORM_GEMM, "any_tf32_hc_prenorm_gemm", "any/tf32_hc_prenorm_gemm.cu", 0,
+    DG_FIELDS("BLOCK_N", "STAGES"))
+DG_KERNEL(ANY_SUM_SLICES, "any_sum_slices", "any/sum_slices.cu", 0, DG_FIELDS("THREADS"))

@@ -8,7 +8,8 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import cublaslt, gemm, grouped, k_grouped, legacy, moe, scale_layout
+from . import (
+    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, scale_layout)
 from ._tensor import zeros_strided
 from .utils import math
 
@@ -45,6 +46,7 @@ def _product_schemas():
     for name in ("m_grouped_bf16_gemm_nt_masked", "bf16_m_grouped_gemm_nt_masked"):
         schemas[name] = f"{_BF16}, {_MASKED}"
     schemas["k_grouped_bf16_gemm_tn_contiguous"] = f"{_BF16}, {_K_GROUPS}, {_K_LAYOUT}"
+    schemas["fp8_gemm_nt_skip_head_mid"] = f"{_FP8}, int[] head_splits, int[]? recipe=None"
     for name in [name for name in schemas if name.startswith("k_grouped")]:  # a matrix a group
         schemas[f"{name}.list"] = schemas[name].replace("Tensor(d!) d", "Tensor(d!)[] d") \
             .replace("Tensor? c=None", "Tensor[]? c=None")
@@ -63,6 +65,14 @@ def _legacy_schemas():
             f"{_BF16}, Tensor k_indices, Tensor k_start, Tensor k_end, bool acc", 3)
     return schemas
 
+
+# Products whose operators take what the functions take, fp8_einsum's pairs apart.
+_OTHERS = {
+    contractions.einsum: f"str expr, {_BF16}, {_DENSE}, bool use_cublaslt=False",
+    contractions.fp8_einsum: f"str expr, {_FP8}, {_DENSE}, int[] recipe=[1, 128, 128]",
+    hyper_connection.tf32_hc_prenorm_gemm:
+        f"{_BF16}, Tensor(e!) sqr_sum, int? num_splits=None",
+}
 
 _CAST = "Tensor x, bool use_ue8m0, int gran_k=128"
 _PACKED = "bool use_packed_ue8m0=False"
@@ -110,6 +120,13 @@ def _unpack(function, paired):
 
     def run(a, sfa, b, sfb, *rest, **keywords):
         function((a, sfa), (b, sfb), *rest, **keywords)
+    return run
+
+
+def _unpack_named(function):
+    """`function` of an expression and pairs with its operands in pieces."""
+    def run(expr, a, sfa, b, sfb, *rest, **keywords):
+        function(expr, (a, sfa), (b, sfb), *rest, **keywords)
     return run
 
 
@@ -184,6 +201,10 @@ def _register_all():
         _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8_OPERANDS)))
     for name, (schema, length) in _legacy_schemas().items():
         _register(name, schema + ") -> ()", _gather_tuple(getattr(legacy, name), length))
+    for function, schema in _OTHERS.items():
+        paired = function is contractions.fp8_einsum
+        _register(function.__name__, schema + ") -> ()",
+                  _unpack_named(function) if paired else function)
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
@@ -208,6 +229,11 @@ def call(name, a, b, d, *rest, **keywords):
         operator(*pairs[0], *pairs[1], d, *rest, **keywords)
     else:
         operator(a, b, d, *rest, **keywords)
+
+
+def operator(name):
+    """The operator of a product, for its arguments in pieces."""
+    return getattr(torch.ops.deep_gemm, name).default
 
 
 def call_legacy(name, *arguments):

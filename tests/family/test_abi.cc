@@ -14,6 +14,7 @@ static_assert(sizeof(dg_tensor_t) == 88, "tensor");
 static_assert(sizeof(dg_gemm_args_t) == 552, "gemm");
 static_assert(sizeof(dg_m_grouped_gemm_args_t) == 768, "m_grouped");
 static_assert(sizeof(dg_k_grouped_gemm_args_t) == 896, "k_grouped");
+static_assert(sizeof(dg_einsum_args_t) == 560, "einsum");
 static_assert(sizeof(dg_quantize_args_t) == 616, "quantize");
 static_assert(sizeof(dg_context_options_t) == 88, "options");
 #endif
