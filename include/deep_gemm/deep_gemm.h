@@ -9,12 +9,13 @@
  *     3. context.h        how calls run: threads, device, settings, streams and workspace
  *     4. gemm.h           d = c + a b^T, the dense product, and what scale factors are
  *     5. grouped.h        the products of a mixture of experts: forward, data and weight gradient
- *     6. cast.h           from BF16 and FP32 to FP8 and FP4, and back
- *     7. scale_layout.h   layouts of scale factors, for exchange with other programs
- *     8. device.h         GPUs: what there is, memory, copies, streams, events
- *     9. kernels.h        compiled kernels: which there are, and having them ready
- *    10. plan.h           what a GPU call would run, and how long that should take
- *    11. version.h        version numbers
+ *     6. mqa_logits.h     scores of queries against cached tokens, for sparse attention
+ *     7. cast.h           from BF16 and FP32 to FP8 and FP4, and back
+ *     8. scale_layout.h   layouts of scale factors, for exchange with other programs
+ *     9. device.h         GPUs: what there is, memory, copies, streams, events
+ *    10. kernels.h        compiled kernels: which there are, and having them ready
+ *    11. plan.h           what a GPU call would run, and how long that should take
+ *    12. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -31,6 +32,7 @@
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
 #include "deep_gemm/kernels.h"
+#include "deep_gemm/mqa_logits.h"
 #include "deep_gemm/plan.h"
 #include "deep_gemm/scale_layout.h"
 #include "deep_gemm/status.h"

@@ -3,6 +3,7 @@
 from .gemm import *
 from .grouped import *
 from .k_grouped import *
+from .mqa_logits import *
 from .scale_layout import *
 from .runtime import *
 from .runtime import init

@@ -8,8 +8,9 @@
     deep_gemm.fp8_gemm_nt(x, w, y)
 
 Tensors of torch, numpy (with ml_dtypes) and every framework with DLPack are taken; outputs are
-written in place. Products: gemm, grouped, k_grouped. Casts: utils.math. Layouts of scale factors:
-scale_layout. Settings: runtime. Layers for training: nn. Names of earlier releases work too.
+written in place. Products: gemm, grouped, k_grouped; scores: mqa_logits. Casts: utils.math. Layouts
+of scale factors: scale_layout. Settings: runtime. Layers for training: nn. Names of earlier releases
+work too.
 """
 import sys
 
@@ -22,6 +23,7 @@ from ._native import ArgumentError, DtypeError
 from .gemm import *
 from .grouped import *
 from .k_grouped import *
+from .mqa_logits import *
 from .scale_layout import *
 from .runtime import *
 from .utils import *

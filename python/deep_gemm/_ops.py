@@ -8,7 +8,7 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import gemm, grouped, k_grouped, legacy, scale_layout
+from . import gemm, grouped, k_grouped, legacy, mqa_logits, scale_layout
 from ._tensor import zeros_strided
 from .utils import math
 
@@ -83,6 +83,24 @@ _FUNCTIONS = {
     scale_layout.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor:
         "Tensor sf, Tensor grouped_layout, int[]? ks_cpu, int gran_k, int k_alignment=128, "
         "bool use_psum_layout=False -> Tensor",
+}
+
+
+_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
+          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
+          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
+_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
+                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
+                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
+                "-> Tensor"
+
+# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
+_LOGITS_FUNCTIONS = {
+    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
+    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+    "get_paged_mqa_logits_metadata": (
+        mqa_logits._metadata,
+        "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
 }
 
 
@@ -177,6 +195,8 @@ def _register_all():
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
+    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+        _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))
