@@ -53,7 +53,8 @@ typedef enum dg_cpu_isa_t {
 } dg_cpu_isa_t;
 
 /* What happens to group sizes, offsets and indices out of range that the host can see (group
- * tensors on the CPU). In GPU memory they are always clamped, because reading them would stall. */
+ * tensors on the CPU). In GPU memory they are clamped, because reading them would stall; with
+ * check_device they are read all the same, and this rule holds for them too. */
 typedef enum dg_group_values_t {
     DG_GROUP_VALUES_DEFAULT = 0,
     DG_GROUP_VALUES_REFUSE = 1, /* DG_STATUS_BAD_VALUE, nothing is written (initial setting) */
@@ -72,7 +73,8 @@ typedef void (*dg_log_fn)(void *user, dg_log_level_t level, const char *line);
 
 typedef struct dg_context_options_t {
     size_t struct_size;             /* sizeof(dg_context_options_t), set by the initialiser */
-    dg_device_t device;             /* device to plan for; type DG_DEVICE_NONE: the default's */
+    dg_device_t device;             /* what plan.h plans for where tensors do not say (they decide
+                                     * where a call computes); type DG_DEVICE_NONE: the default's */
     int32_t num_threads;            /* CPU threads of one call, 1..512; 0: the default's, which
                                      * starts as the number of cores this process may use */
     dg_cpu_isa_t cpu_isa;           /* one this processor lacks is refused (UNSUPPORTED) */
@@ -86,6 +88,9 @@ typedef struct dg_context_options_t {
     int32_t block_m_multiple;       /* tile extents become multiples of these, 1..4096 */
     int32_t block_n_multiple;       /* 0: the default's (initially 1) */
     dg_group_values_t group_values; /* what to do with group values out of range */
+    dg_switch_t check_device;       /* checks group values and lists of rows in GPU memory before
+                                     * anything is launched: waits for the stream, so not while it
+                                     * captures. For finding faults (initially off) */
     dg_log_level_t log_level;       /* most detailed level passed to log; 0: DG_LOG_INFO */
     dg_log_fn log;                  /* NULL: the default's, which starts with none */
     void *log_user;                 /* first argument of log */
@@ -97,12 +102,12 @@ typedef struct dg_context_options_t {
 #define DG_CONTEXT_OPTIONS_INIT                                                                    \
     {                                                                                              \
         sizeof(dg_context_options_t), {DG_DEVICE_NONE, 0}, 0, DG_CPU_ISA_AUTO, 0, 0, DG_DEFAULT,   \
-            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, (dg_log_level_t)0, 0, 0, 0               \
+            DG_DEFAULT, 0, 0, 0, DG_GROUP_VALUES_DEFAULT, DG_DEFAULT, (dg_log_level_t)0, 0, 0, 0   \
     }
 
 /* Makes a context. `options` may be NULL: a copy of the default context.
  * Errors: NULL_POINTER (out), BAD_STRUCT_SIZE, BAD_ENUM, BAD_VALUE, UNSUPPORTED (an instruction set
- * this processor lacks, a GPU in a build without GPU kernels), OUT_OF_MEMORY. */
+ * this processor lacks, a GPU without driver), BAD_DEVICE (a GPU that is not there), OUT_OF_MEMORY. */
 DG_API dg_status_t dg_context_create(dg_context_t **out, const dg_context_options_t *options);
 
 /* Ends a context: stops its threads, frees its memory. No call may be using it. NULL is allowed and

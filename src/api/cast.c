@@ -6,8 +6,8 @@
 #include "deep_gemm/cast.h"
 
 #include "api/context.h"
+#include "api/device_values.h"
 #include "api/gpu_cast.h"
-#include "api/group_ranges.h"
 #include "api/quantized.h"
 #include "base/error.h"
 #include "cpu/cast.h"
@@ -29,13 +29,9 @@ static dg_status_t check_x(const dg_tensor_t *x, const dg_groups_t *groups) {
     return DG_STATUS_OK;
 }
 
-/* Values on the device stay there: groups are then none as far as the host knows. */
 static dg_status_t read_groups(dg_call_groups_t *read, const dg_call_t *call,
-    const dg_groups_t *groups, const dg_tensor_t *x) {
-    int64_t count;
-    if (!dg_groups_on_device(groups))
-        return dg_read_groups(read, call, groups, "groups", GROUP_FORMS, x->shape[0]);
-    return dg_check_groups(groups, "groups", GROUP_FORMS, &count);
+    const dg_launch_t *launch, const dg_groups_t *groups, const dg_tensor_t *x) {
+    return dg_read_groups_anywhere(read, call, launch, groups, "groups", GROUP_FORMS, x->shape[0]);
 }
 
 static bool nothing_to_do(const dg_tensor_t *x, const dg_groups_t *groups) {
@@ -72,7 +68,7 @@ static dg_status_t quantize(dg_call_t *call, const dg_quantize_args_t *args,
         {&args->out[1].scale, "out[1]", ".scale"}, {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
     DG_TRY(dg_check_devices(&args->x, "x", beside_x, 5));
-    DG_TRY(read_groups(groups, call, &args->groups, &args->x));
+    DG_TRY(read_groups(groups, call, launch, &args->groups, &args->x));
     const bool second = dg_tensor_given(&args->out[1].data);
     DG_REQUIRE(second || !dg_tensor_given(&args->out[1].scale), DG_STATUS_NULL_POINTER, "out[1]",
         ".data", "no tensor although out[1].scale is given; pass both or neither");
@@ -103,7 +99,7 @@ static dg_status_t dequantize(dg_call_t *call, const dg_dequantize_args_t *args,
         {&args->groups.values, "groups", ".values"}};
     DG_TRY(check_x(&args->x, &args->groups));
     DG_TRY(dg_check_devices(&args->x, "x", inputs, 3));
-    DG_TRY(read_groups(groups, call, &args->groups, &args->x));
+    DG_TRY(read_groups(groups, call, launch, &args->groups, &args->x));
     const bool grouped = args->groups.form != DG_GROUPS_NONE;
     DG_TRY(dg_check_quantized(&args->q, "q", &args->x, grouped, groups));
     DG_TRY(dg_check_distinct(&args->x, "x", ""));

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "api/device_values.h"
 #include "api/gpu.h"
 #include "api/products.h"
 #include "base/error.h"
@@ -135,6 +136,7 @@ static dg_status_t run(
     if (problem.m == 0 || problem.n == 0) return DG_STATUS_OK;
     if (args->d.device.type == DG_DEVICE_CUDA) {
         const dg_gpu_product_t product = {.k_grouped = &problem, .ordinal = args->d.device.id};
+        DG_TRY(dg_check_k_grouped_values(call, launch, product.ordinal, &problem));
         return dg_gpu_multiply(call, &product, launch);
     }
     if (dg_only_prepares(launch)) return DG_STATUS_OK;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/device_values.h"
 #include "api/gpu_cast.h"
 #include "api/scale_copy.h"
 #include "base/error.h"
@@ -145,21 +146,17 @@ static dg_status_t pack_k_grouped(dg_call_t *call, const dg_scale_pack_k_grouped
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_scale_pack_k_grouped_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
     DG_TRY(check_k_grouped(args));
-    if (dg_groups_on_device(&args->groups)) {
-        int64_t count;
-        DG_TRY(dg_check_groups(&args->groups, "groups", DG_GROUP_FORMS_ALONG_ROWS, &count));
-        return count == 0 || args->dst.shape[0] == 0 || args->dst.shape[1] == 0
-                   ? DG_STATUS_OK
-                   : dg_gpu_scale_pack_k_grouped(call, args, &prepared->groups, launch);
-    }
     /* How many tokens there are, nobody said: the factors bound the groups, not a number of rows. */
-    DG_TRY(dg_read_groups(&prepared->groups, call, &args->groups, "groups",
+    DG_TRY(dg_read_groups_anywhere(&prepared->groups, call, launch, &args->groups, "groups",
         DG_GROUP_FORMS_ALONG_ROWS, INT64_MAX / 2));
     DG_TRY(describe_k_grouped(prepared, call, args));
     if (args->dst.device.type == DG_DEVICE_CUDA) {
-        return args->dst.shape[1] == 0
-                   ? DG_STATUS_OK
-                   : dg_gpu_scale_pack_k_grouped(call, args, &prepared->groups, launch);
+        const bool on_device = dg_groups_on_device(&args->groups);
+        const bool empty =
+            args->dst.shape[1] == 0 ||
+            (on_device && (args->dst.shape[0] == 0 || args->groups.values.shape[0] == 0));
+        return empty ? DG_STATUS_OK
+                     : dg_gpu_scale_pack_k_grouped(call, args, &prepared->groups, launch);
     }
     DG_TRY(check_k_grouped_values(prepared, args));
     return dg_run_copy(call, prepared, launch);

@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "cpu/isa.h"
+#include "cuda/device.h"
 #include "plan/kernel.h"
 
 enum { MAX_THREADS = DG_CPU_MAX_THREADS };
@@ -49,6 +50,7 @@ static dg_context_options_t constant_settings(void) {
     settings.block_m_multiple = 1;
     settings.block_n_multiple = 1;
     settings.group_values = DG_GROUP_VALUES_REFUSE;
+    settings.check_device = DG_OFF;
     settings.log_level = DG_LOG_INFO;
     for (int isa = DG_CPU_ISA_NEON; isa >= DG_CPU_ISA_PORTABLE; --isa) {
         if (!dg_cpu_isa_supported((dg_cpu_isa_t)isa)) continue;
@@ -66,13 +68,15 @@ static dg_status_t check_only(const char *only) {
 
 dg_status_t dg_initial_settings(dg_context_options_t *settings) {
     dg_context_options_t initial = constant_settings();
-    int32_t invariant = 0,
-            cache_mb = 0; /* the latter is used by src/jit, which cannot fail over it */
+    int32_t invariant = 0, check_device = 0;
+    int32_t cache_mb = 0; /* used by src/jit, which cannot fail over it */
     DG_TRY(dg_env_number(DG_ENV_NUM_THREADS, 1, MAX_THREADS, &initial.num_threads));
     DG_TRY(dg_env_number(DG_ENV_BATCH_INVARIANT, 0, 1, &invariant));
+    DG_TRY(dg_env_number(DG_ENV_CHECK_DEVICE, 0, 1, &check_device));
     DG_TRY(isa_from_environment(&initial.cpu_isa));
     DG_TRY(dg_env_number(DG_ENV_JIT_CACHE_MB, 1, INT32_MAX, &cache_mb));
     if (invariant) initial.batch_invariant = DG_ON;
+    if (check_device) initial.check_device = DG_ON;
     initial.only = dg_env_text(DG_ENV_ONLY);
     DG_TRY(check_only(initial.only));
     *settings = initial;
@@ -101,14 +105,19 @@ static dg_status_t check_alignment(int32_t alignment) {
     return DG_STATUS_OK;
 }
 
+static dg_status_t check_device(dg_device_t device) {
+    dg_cuda_device_t *opened;
+    if (device.type == DG_DEVICE_CUDA) return dg_cuda_open(device.id, &opened);
+    DG_REQUIRE(device.id == 0, DG_STATUS_BAD_DEVICE, "options", ".device.id",
+        "%d, expected 0: there is one CPU device", device.id);
+    return DG_STATUS_OK;
+}
+
 static dg_status_t check_settings(const dg_context_options_t *o) {
     static const char in_force[] = "the setting in force";
     DG_TRY(dg_check_args(o, sizeof *o, "options", "dg_context_options_t"));
     DG_TRY(check_enum((int32_t)o->device.type, DG_DEVICE_CUDA, ".device.type", "dg_device_type_t"));
-    DG_REQUIRE(o->device.type != DG_DEVICE_CUDA, DG_STATUS_UNSUPPORTED, "options", ".device",
-        "CUDA device %d, but this build has no GPU kernels; use DG_DEVICE_CPU", o->device.id);
-    DG_REQUIRE(o->device.id == 0, DG_STATUS_BAD_DEVICE, "options", ".device.id",
-        "%d, expected 0: there is one CPU device", o->device.id);
+    DG_TRY(check_device(o->device));
     DG_TRY(check_number(o->num_threads, 1, MAX_THREADS, ".num_threads", in_force));
     DG_TRY(check_enum((int32_t)o->cpu_isa, DG_CPU_ISA_NEON, ".cpu_isa", "dg_cpu_isa_t"));
     DG_REQUIRE(o->cpu_isa == DG_CPU_ISA_AUTO || dg_cpu_isa_supported(o->cpu_isa),
@@ -124,6 +133,7 @@ static dg_status_t check_settings(const dg_context_options_t *o) {
     DG_TRY(check_number(o->block_n_multiple, 1, MAX_BLOCK_MULTIPLE, ".block_n_multiple", in_force));
     DG_TRY(check_enum(
         (int32_t)o->group_values, DG_GROUP_VALUES_CLAMP, ".group_values", "dg_group_values_t"));
+    DG_TRY(check_enum((int32_t)o->check_device, DG_OFF, ".check_device", "dg_switch_t"));
     DG_TRY(check_only(o->only));
     return check_enum((int32_t)o->log_level, DG_LOG_DEBUG, ".log_level", "dg_log_level_t");
 }
@@ -132,7 +142,7 @@ dg_status_t dg_merge_settings(dg_context_options_t *settings, const dg_context_o
     DG_TRY(check_settings(changes));
 #define MERGE(field)                                                                               \
     if (changes->field != 0) settings->field = changes->field
-    MERGE(device.type);
+    if (changes->device.type != DG_DEVICE_NONE) settings->device = changes->device;
     MERGE(num_threads);
     MERGE(cpu_isa);
     MERGE(num_sms);
@@ -143,6 +153,7 @@ dg_status_t dg_merge_settings(dg_context_options_t *settings, const dg_context_o
     MERGE(block_m_multiple);
     MERGE(block_n_multiple);
     MERGE(group_values);
+    MERGE(check_device);
     MERGE(log_level);
 #undef MERGE
     if (changes->only != NULL) settings->only = changes->only;

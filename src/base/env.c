@@ -20,6 +20,10 @@ static const dg_env_entry_t table[DG_ENV_COUNT_ALL] = {
         "the best this processor has", NULL},
     [DG_ENV_BATCH_INVARIANT] = {"DG_BATCH_INVARIANT",
         "1: a row's bits never depend on the number of rows (the CPU always does this)", "0", NULL},
+    [DG_ENV_CHECK_DEVICE] = {"DG_CHECK_DEVICE",
+        "1: group values and row lists in GPU memory are read and checked before each call, which "
+        "waits for its stream",
+        "0", NULL},
     [DG_ENV_CUDA_DRIVER] = {"DG_CUDA_DRIVER",
         "path of the CUDA driver's library, for tests and unusual installations", "libcuda.so.1",
         NULL},

@@ -90,6 +90,7 @@ static dg_status_t place_matrices(
 /* Everything that depends on values in memory: ranges, lists, segments. */
 static dg_status_t read_values(dg_k_work_t *work) {
     const dg_k_grouped_problem_t *problem = work->problem;
+    DG_TRY(allocate(work));
     DG_TRY(
         dg_group_ranges(&problem->groups, "groups", problem->tokens, work->options, work->ranges));
     for (int64_t g = 0; g < problem->group_count; g++) {
@@ -117,8 +118,6 @@ static dg_cpu_product_t place_result(const dg_k_grouped_problem_t *problem, int6
 
 static dg_status_t run(dg_cpu_pool_t *pool, dg_k_work_t *work) {
     const dg_k_grouped_problem_t *problem = work->problem;
-    DG_TRY(allocate(work));
-    DG_TRY(read_values(work));
     dg_cpu_operand_t a = dg_cpu_operand(&problem->a.side, 0);
     dg_cpu_operand_t b = dg_cpu_operand(&problem->b.side, 0);
     a.ks = work->a_ks;
@@ -135,14 +134,25 @@ static dg_status_t run(dg_cpu_pool_t *pool, dg_k_work_t *work) {
     return dg_cpu_run_batch(pool, work->products, count);
 }
 
+static dg_status_t release(dg_k_work_t *work, dg_status_t status) {
+    free(work->ranges);
+    free(work->segments);
+    free(work->products);
+    free(work->a_owned);
+    free(work->b_owned);
+    return status;
+}
+
 dg_status_t dg_cpu_k_grouped(dg_cpu_pool_t *pool, const dg_k_grouped_problem_t *problem,
     const dg_context_options_t *options) {
     dg_k_work_t work = {.problem = problem, .options = options};
-    const dg_status_t status = run(pool, &work);
-    free(work.ranges);
-    free(work.segments);
-    free(work.products);
-    free(work.a_owned);
-    free(work.b_owned);
-    return status;
+    dg_status_t status = read_values(&work);
+    if (status == DG_STATUS_OK) status = run(pool, &work);
+    return release(&work, status);
+}
+
+dg_status_t dg_cpu_check_k_grouped(
+    const dg_k_grouped_problem_t *problem, const dg_context_options_t *options) {
+    dg_k_work_t work = {.problem = problem, .options = options};
+    return release(&work, read_values(&work));
 }

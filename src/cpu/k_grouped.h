@@ -15,4 +15,9 @@
 dg_status_t dg_cpu_k_grouped(dg_cpu_pool_t *pool, const dg_k_grouped_problem_t *problem,
     const dg_context_options_t *options);
 
+/* The same refusals and nothing else, for values copied from a GPU: of all tensors only those that
+ * hold groups and lists of rows are read. */
+dg_status_t dg_cpu_check_k_grouped(
+    const dg_k_grouped_problem_t *problem, const dg_context_options_t *options);
+
 #endif

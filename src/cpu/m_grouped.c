@@ -155,11 +155,8 @@ static void clear_other_rows(const dg_m_work_t *work) {
     }
 }
 
-static dg_status_t run(
-    dg_cpu_pool_t *pool, dg_m_work_t *work, const dg_context_options_t *options) {
+static dg_status_t run(dg_cpu_pool_t *pool, dg_m_work_t *work) {
     const int64_t groups = work->problem->group_count;
-    DG_TRY(read_groups(work, options));
-    DG_TRY(read_gather(work));
     work->products = calloc(2 * (size_t)groups + 1, sizeof *work->products);
     DG_REQUIRE(work->products != NULL, DG_STATUS_OUT_OF_MEMORY, "groups", "",
         "no memory for the products of %lld groups", (long long)groups);
@@ -169,17 +166,39 @@ static dg_status_t run(
     return DG_STATUS_OK;
 }
 
-dg_status_t dg_cpu_m_grouped(dg_cpu_pool_t *pool, const dg_m_grouped_problem_t *problem,
-    const dg_context_options_t *options) {
-    dg_m_work_t work = {
+static dg_m_work_t make_work(
+    const dg_m_grouped_problem_t *problem, const dg_context_options_t *options) {
+    return (dg_m_work_t){
         .problem = problem,
         .clamp = options->group_values == DG_GROUP_VALUES_CLAMP,
         .whole_k = {.k_count = problem->k},
     };
-    const dg_status_t status = run(pool, &work, options);
-    free(work.products);
-    free(work.owned);
-    free(work.order);
-    free(work.ranges);
+}
+
+/* Everything that depends on values in memory. */
+static dg_status_t read_values(dg_m_work_t *work, const dg_context_options_t *options) {
+    DG_TRY(read_groups(work, options));
+    return read_gather(work);
+}
+
+static dg_status_t release(dg_m_work_t *work, dg_status_t status) {
+    free(work->products);
+    free(work->owned);
+    free(work->order);
+    free(work->ranges);
     return status;
+}
+
+dg_status_t dg_cpu_m_grouped(dg_cpu_pool_t *pool, const dg_m_grouped_problem_t *problem,
+    const dg_context_options_t *options) {
+    dg_m_work_t work = make_work(problem, options);
+    dg_status_t status = read_values(&work, options);
+    if (status == DG_STATUS_OK) status = run(pool, &work);
+    return release(&work, status);
+}
+
+dg_status_t dg_cpu_check_m_grouped(
+    const dg_m_grouped_problem_t *problem, const dg_context_options_t *options) {
+    dg_m_work_t work = make_work(problem, options);
+    return release(&work, read_values(&work, options));
 }

@@ -29,8 +29,8 @@ typedef struct kernel_row_t {
     float list_us;                /* of each launch in front of it */
     float f32_clocks, add_clocks; /* for each element of d: FP32, and c */
     float idle_row_clocks;        /* of a block of k for each row of a tile beyond m */
-    const tile_row_t *tiles;
     int32_t tile_count;
+    const tile_row_t *tiles;
 } kernel_row_t;
 
 /* sm90_fp8_gemm_block; variant: SHARE */
@@ -103,25 +103,26 @@ static const tile_row_t any_all[] = {
     {128, 128, 0, 8160, 7800, 5750, .42f},
 };
 
+#define TILES(rows) sizeof(rows) / sizeof((rows)[0]), rows
 static const kernel_row_t kernels[] = {
-    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_GEMM, .96f, 2.5f, .071f, .1f, 4.4f, block_dense,
-        sizeof block_dense / sizeof block_dense[0]},
-    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_M_GROUPED_GEMM, .92f, 5.5f, .071f, .1f, 0, block_rows,
-        sizeof block_rows / sizeof block_rows[0]},
-    {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_GEMM, .62f, 2.5f, .095f, .134f, 2, vector_dense,
-        sizeof vector_dense / sizeof vector_dense[0]},
+    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_GEMM, .96f, 2.5f, .071f, .1f, 4.4f,
+        TILES(block_dense)},
+    {DG_KERNEL_SM90_FP8_GEMM_BLOCK, DG_FAMILY_M_GROUPED_GEMM, .92f, 5.5f, .071f, .1f, 0,
+        TILES(block_rows)},
+    {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_GEMM, .62f, 2.5f, .095f, .134f, 2,
+        TILES(vector_dense)},
     {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_K_GROUPED_GEMM, .62f, 5.7f, .093f, .13f, 0,
-        vector_tokens, sizeof vector_tokens / sizeof vector_tokens[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_GEMM, 1.03f, 2.5f, .024f, .1f, 3.9f, bf16_dense,
-        sizeof bf16_dense / sizeof bf16_dense[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_M_GROUPED_GEMM, 1.04f, 6.1f, .071f, .1f, 0, bf16_rows,
-        sizeof bf16_rows / sizeof bf16_rows[0]},
-    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_K_GROUPED_GEMM, .92f, 1.8f, .009f, .012f, 0, bf16_tokens,
-        sizeof bf16_tokens / sizeof bf16_tokens[0]},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_M_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
-    {DG_KERNEL_ANY_GEMM, DG_FAMILY_K_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, any_all, 2},
+        TILES(vector_tokens)},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_GEMM, 1.03f, 2.5f, .024f, .1f, 3.9f, TILES(bf16_dense)},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_M_GROUPED_GEMM, 1.04f, 6.1f, .071f, .1f, 0,
+        TILES(bf16_rows)},
+    {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_K_GROUPED_GEMM, .92f, 1.8f, .009f, .012f, 0,
+        TILES(bf16_tokens)},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, TILES(any_all)},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_M_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, TILES(any_all)},
+    {DG_KERNEL_ANY_GEMM, DG_FAMILY_K_GROUPED_GEMM, .35f, 7.6f, .3f, .47f, 1.3f, TILES(any_all)},
 };
+#undef TILES
 
 static const kernel_row_t *find_kernel_row(int32_t kernel, int32_t family) {
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)

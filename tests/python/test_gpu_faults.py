@@ -6,6 +6,9 @@ repeats byte for byte while another stream keeps the GPU busy, so that CTAs star
 tests/emulator/any_gemm/test_faults.c runs the same inputs, scaled down, under the race checker.
 """
 import contextlib
+import os
+import subprocess
+import sys
 
 import deep_gemm
 import pytest
@@ -219,3 +222,26 @@ def test_any_number_of_sms(gen, kind, sms):
         check_k_grouped(gen, kind, [100, 0, 257, 31, 640], 400, 720)
     finally:
         deep_gemm.set_num_sms(before)
+
+
+def test_values_in_gpu_memory_are_refused_where_asked():
+    """DG_CHECK_DEVICE=1: sizes beyond the tensor are reported instead of cut, nothing is written."""
+    program = """
+import torch, deep_gemm
+a = torch.randn(512, 256, device="cuda").bfloat16()
+d = torch.full((2, 256, 256), 7.0, device="cuda")
+def run(*sizes):
+    sizes = torch.tensor(sizes, device="cuda", dtype=torch.int32)
+    deep_gemm.k_grouped_bf16_gemm_tn_contiguous(a, a, d, None, sizes)
+try:
+    run(300, 213)
+except ValueError as error:
+    assert "entry 1 is 213" in str(error), error
+    assert (d == 7).all()
+    run(300, 212)
+    assert (d != 7).any()
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "DG_CHECK_DEVICE": "1"})
+    assert "refused" in done.stdout, done.stderr
