@@ -54,11 +54,11 @@ static dg_status_t check_ranges(
     if (dg_tensor_given(&args->starts)) {
         DG_TRY(dg_check_logits_list(&args->starts, "starts", 1, shape, rule));
         problem->starts = args->starts.data;
-        problem->starts_request_stride = dg_tensor_stride(&args->starts, 0);
+        problem->starts_stride = dg_tensor_stride(&args->starts, 0);
     }
     DG_TRY(dg_check_logits_list(&args->ends, "ends", 1, shape, rule));
     problem->ends = args->ends.data;
-    problem->ends_request_stride = dg_tensor_stride(&args->ends, 0);
+    problem->ends_query_stride = dg_tensor_stride(&args->ends, 0);
     DG_TRY(dg_check_logits_switch(args->compressed, "compressed"));
     problem->compressed = args->compressed == DG_ON;
     return DG_STATUS_OK;

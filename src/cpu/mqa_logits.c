@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * MQA logits on the CPU; see mqa_logits.h. A task is a group of queries that look at the same
- * tokens, by a stretch of those tokens. Its queries become panels of FP32 values once; its tokens do so a
- * tile at a time, and the micro-kernel of the GEMM engine multiplies tile by tile:
+ * MQA logits on the CPU; see mqa_logits.h. A task is a group of queries of one request by a stretch
+ * of its tokens. Its queries become panels of FP32 values once; its tokens do so a tile at a time,
+ * and the micro-kernel of the GEMM engine multiplies tile by tile:
  *
  *     queries  [count, head tiles][dim, kernels->rows]     the kernel's a
  *     tokens   [dim, kernels->cols]                        the kernel's b
@@ -31,7 +31,7 @@ typedef struct dg_logits_work_t {
     const dg_mqa_logits_problem_t *problem;
     dg_cpu_pool_t *pool;
     const dg_cpu_kernels_t *kernels;
-    int64_t groups_per_request; /* tables: groups of one request; else 0, a group is requests */
+    int64_t groups_per_request;
     int64_t splits;
 } dg_logits_work_t;
 
@@ -48,7 +48,6 @@ typedef struct dg_logits_scratch_t {
 
 typedef struct dg_logits_group_t {
     int64_t count, request, query;
-    bool of_requests; /* query `query` of `count` requests; else `count` queries of one request */
     dg_logits_range_t range[GROUP];
     int64_t begin, end; /* tokens of this task in any of the ranges */
 } dg_logits_group_t;
@@ -115,23 +114,15 @@ static void put_row(const dg_logits_scratch_t *scratch, int64_t dim, int width, 
     for (int64_t k = 0; k < dim; k++) to[k * width + i] = scratch->values[k];
 }
 
-static int64_t request_of(const dg_logits_group_t *group, int64_t member) {
-    return group->of_requests ? group->request + member : group->request;
-}
-
-static int64_t query_of(const dg_logits_group_t *group, int64_t member) {
-    return group->of_requests ? group->query : group->query + member;
-}
-
 static int64_t logits_row(
     const dg_mqa_logits_problem_t *problem, const dg_logits_group_t *group, int64_t member) {
-    return request_of(group, member) * problem->queries.next + query_of(group, member);
+    return group->request * problem->queries.next + group->query + member;
 }
 
 static void load_query(const dg_logits_work_t *work, const dg_logits_group_t *group, int64_t member,
     const dg_logits_scratch_t *scratch) {
     const dg_logits_queries_t *queries = &work->problem->queries;
-    const int64_t request = request_of(group, member), query = query_of(group, member);
+    const int64_t request = group->request, query = group->query + member;
     const int rows = work->kernels->rows;
     const size_t floats = (size_t)head_tiles(work) * panel_floats(work);
     float *panels = scratch->queries + (size_t)member * floats;
@@ -256,19 +247,15 @@ static void clean_row(
 static void find_group(const dg_logits_work_t *work, int64_t index, dg_logits_group_t *group) {
     const dg_mqa_logits_problem_t *problem = work->problem;
     const int64_t number = index / work->splits, first = index % work->splits * SPLIT;
-    const bool of_requests = work->groups_per_request == 0;
     *group = (dg_logits_group_t){
-        .request = of_requests ? number * GROUP : number / work->groups_per_request,
-        .query = of_requests ? 0 : number % work->groups_per_request * GROUP,
-        .of_requests = of_requests,
+        .request = number / work->groups_per_request,
+        .query = number % work->groups_per_request * GROUP,
         .begin = INT64_MAX,
     };
-    const int64_t left = of_requests ? problem->queries.requests - group->request
-                                     : problem->queries.next - group->query;
+    const int64_t left = problem->queries.next - group->query;
     group->count = left < GROUP ? left : GROUP;
     for (int64_t m = 0; m < group->count; m++) {
-        const dg_logits_range_t range =
-            dg_logits_range(problem, request_of(group, m), query_of(group, m));
+        const dg_logits_range_t range = dg_logits_range(problem, group->request, group->query + m);
         group->range[m] = range;
         if (range.begin == range.end) continue;
         if (range.begin < group->begin) group->begin = range.begin;
@@ -320,10 +307,8 @@ dg_status_t dg_cpu_mqa_logits(dg_cpu_pool_t *pool, const dg_mqa_logits_problem_t
     const int64_t capacity = dg_logits_capacity(&problem->tokens);
     const int64_t reach =
         problem->compressed || capacity < problem->columns ? capacity : problem->columns;
-    const bool paged = problem->tokens.table != NULL;
-    const int64_t groups_per_request = paged ? dg_ceil_div(queries->next, GROUP) : 0;
-    const int64_t groups =
-        paged ? queries->requests * groups_per_request : dg_ceil_div(queries->requests, GROUP);
+    const int64_t groups_per_request = dg_ceil_div(queries->next, GROUP);
+    const int64_t groups = queries->requests * groups_per_request;
     dg_logits_work_t work = {.problem = problem,
         .pool = pool,
         .kernels = dg_cpu_pool_kernels(pool),

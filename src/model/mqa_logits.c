@@ -35,8 +35,8 @@ static dg_status_t check_scale(
     DG_TRY(dg_check_logits_list(
         scale, "q_scale", rank, q->shape, "a word of four factors for each row of q"));
     queries->scale = scale->data;
-    queries->scale_request_stride = dg_tensor_stride(scale, 0);
-    queries->scale_query_stride = rank == 3 ? dg_tensor_stride(scale, 1) : 0;
+    queries->scale_request_stride = rank == 3 ? dg_tensor_stride(scale, 0) : 0;
+    queries->scale_query_stride = dg_tensor_stride(scale, rank - 2);
     queries->scale_head_stride = dg_tensor_stride(scale, rank - 1);
     return DG_STATUS_OK;
 }
@@ -63,14 +63,14 @@ dg_status_t dg_check_logits_queries(const dg_tensor_t *q, const dg_tensor_t *q_s
     DG_TRY(check_packed_dim(q, q->shape[last]));
     DG_TRY(dg_check_logits_unit_stride(q, "q"));
     *queries = (dg_logits_queries_t){
-        .requests = q->shape[0],
-        .next = rank == 4 ? q->shape[1] : 1,
+        .requests = rank == 4 ? q->shape[0] : 1,
+        .next = q->shape[last - 2],
         .heads = q->shape[last - 1],
         .dim = dg_logits_dim(q->dtype, q->shape[last]),
         .q = q->data,
         .dtype = q->dtype,
-        .request_stride = dg_tensor_stride(q, 0),
-        .query_stride = rank == 4 ? dg_tensor_stride(q, 1) : 0,
+        .request_stride = rank == 4 ? dg_tensor_stride(q, 0) : 0,
+        .query_stride = dg_tensor_stride(q, last - 2),
         .head_stride = dg_tensor_stride(q, last - 1),
     };
     DG_TRY(check_scale(q, q_scale, queries));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A call for MQA logits after checking: what the api layer (mqa_logits.c, paged_mqa_logits.c) hands
- * to a backend. Tokens in one tensor are one page without a table, so that one problem serves both
- * families. The values of ranges, lengths and tables stay where they are, since a GPU reads them on
+ * to a backend. Tokens in one tensor are one page without a table, and all queries those of one
+ * request, so that one problem serves both families. The values of ranges, lengths and tables stay where they are, since a GPU reads them on
  * the device; the inline functions below say what they mean.
  */
 #ifndef DG_MODEL_MQA_LOGITS_H
@@ -44,10 +44,10 @@ typedef struct dg_logits_tokens_t {
 typedef struct dg_mqa_logits_problem_t {
     dg_logits_queries_t queries;
     dg_logits_tokens_t tokens;
-    const int32_t *starts; /* [requests, next], or NULL: 0 */
+    const int32_t *starts; /* [next], or NULL: 0 */
     const int32_t *ends;   /* [requests, next] */
-    int64_t starts_request_stride, ends_request_stride,
-        ends_query_stride; /* next is 1 for starts */
+    int64_t starts_stride; /* one tensor alone has starts: requests is 1 */
+    int64_t ends_request_stride, ends_query_stride;
     bool compressed, clean;
     void *logits; /* [requests * next, columns] */
     dg_dtype_t logits_dtype;
@@ -91,8 +91,7 @@ static inline int64_t dg_logits_capacity(const dg_logits_tokens_t *tokens) {
 static inline dg_logits_range_t dg_logits_range(
     const dg_mqa_logits_problem_t *problem, int64_t request, int64_t query) {
     const int64_t capacity = dg_logits_capacity(&problem->tokens);
-    int64_t begin =
-        problem->starts == NULL ? 0 : problem->starts[request * problem->starts_request_stride];
+    int64_t begin = problem->starts == NULL ? 0 : problem->starts[query * problem->starts_stride];
     int64_t end =
         problem->ends[request * problem->ends_request_stride + query * problem->ends_query_stride];
     if (begin < 0) begin = 0;
