@@ -16,8 +16,8 @@
  *
  * Ranges
  *     A range is cut to the tokens there are and to the columns of logits; it may then be empty.
- *     No token outside a query's range has an influence on its row, and none outside of all ranges
- *     of a call is read. Elements of logits without a token of the range are -inf where the call
+ *     No token outside a query's range has an influence on its row, and on the CPU none outside of
+ *     all ranges is read. Elements of logits without a token of the range are -inf where the call
  *     cleans, and otherwise stay as they were. Nothing between the rows of logits is written.
  *
  * Arithmetic
@@ -29,7 +29,12 @@
  * Any number of queries, heads, tokens and columns, 0 included. q, kv, weights and lists may have
  * any strides but for the contiguous dim, logits rows of any stride.
  *
- * CUDA tensors are UNSUPPORTED as yet: no kernel for them is in this release.
+ * CUDA tensors: on a Hopper GPU, on launch->stream; nothing is waited for, and nothing is allocated.
+ * q and kv are E4M3, heads 1..128, dim up to 128, addresses and strides of both multiples of 16
+ * bytes, pages have a multiple of 8 tokens, and the queries of all requests lie at even distances;
+ * anything else is UNSUPPORTED, with what to do. The sum over heads has another order than on the
+ * CPU, and the tensor core keeps about 14 bits of a dot product; the same inputs give the same bits.
+ * Tokens outside of all ranges may be read, in the tensor or page they lie in, to no effect.
  */
 #ifndef DEEP_GEMM_MQA_LOGITS_H
 #define DEEP_GEMM_MQA_LOGITS_H

@@ -4,21 +4,15 @@
  */
 #include "api/logits.h"
 
+#include "api/gpu_logits.h"
 #include "base/error.h"
 #include "cpu/mqa_logits.h"
-
-dg_status_t dg_refuse_logits_on_gpu(dg_device_t device, const char *name) {
-    DG_REQUIRE(device.type != DG_DEVICE_CUDA, DG_STATUS_UNSUPPORTED, name, "",
-        "on a CUDA device, expected the CPU: this release has no GPU kernel for MQA logits; copy "
-        "the tensors to the CPU");
-    return DG_STATUS_OK;
-}
 
 dg_status_t dg_compute_logits(dg_call_t *call, const dg_mqa_logits_problem_t *problem,
     dg_device_t device, const dg_launch_t *launch) {
     const dg_logits_queries_t *queries = &problem->queries;
     if (queries->requests == 0 || queries->next == 0 || problem->columns == 0) return DG_STATUS_OK;
-    DG_TRY(dg_refuse_logits_on_gpu(device, "logits"));
+    if (device.type == DG_DEVICE_CUDA) return dg_gpu_logits(call, problem, device.id, launch);
     if (dg_only_prepares(launch)) return DG_STATUS_OK;
     dg_cpu_pool_t *pool;
     DG_TRY(dg_call_pool(call, &pool));

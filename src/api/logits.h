@@ -11,8 +11,4 @@
 
 dg_status_t dg_compute_logits(dg_call_t *call, const dg_mqa_logits_problem_t *problem,
     dg_device_t device, const dg_launch_t *launch);
-
-/* Refuses tensors on a GPU under `name`. */
-dg_status_t dg_refuse_logits_on_gpu(dg_device_t device, const char *name);
-
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "api/gpu_logits.h"
 #include "api/logits.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -122,7 +123,7 @@ dg_status_t dg_paged_mqa_logits(
     return dg_end_call(&call, run(&call, args, launch));
 }
 
-static dg_status_t run_schedule(
+static dg_status_t run_schedule(const dg_call_t *call,
     const dg_paged_mqa_logits_schedule_args_t *args, const dg_launch_t *launch) {
     DG_TRY(dg_check_args(args, sizeof *args, "args", "dg_paged_mqa_logits_schedule_args_t"));
     DG_TRY(dg_check_launch(launch, 0));
@@ -139,12 +140,21 @@ static dg_status_t run_schedule(
         "%" PRId64 " requests, expected at most %d, as 32 bits count; split the batch",
         lens->shape[0], INT32_MAX);
     DG_TRY(dg_check_apart(out, "schedule", inputs, 1));
-    DG_TRY(dg_refuse_logits_on_gpu(out->device, "schedule"));
-    if (dg_only_prepares(launch)) return DG_STATUS_OK;
     const bool flat = lens->rank == 1;
-    dg_cpu_mqa_logits_schedule(lens->data, lens->shape[0], flat ? 1 : lens->shape[1],
-        dg_tensor_stride(lens, 0), flat ? 0 : dg_tensor_stride(lens, 1), out->shape[0] - 1,
-        dg_tensor_stride(out, 0), out->data);
+    const dg_any_mqa_schedule_args_t work = {.lens = lens->data,
+        .request_stride = dg_tensor_stride(lens, 0),
+        .query_stride = flat ? 0 : dg_tensor_stride(lens, 1),
+        .schedule = out->data,
+        .row_stride = dg_tensor_stride(out, 0),
+        .requests = lens->shape[0],
+        .next = flat ? 1 : lens->shape[1],
+        .parts = out->shape[0] - 1,
+        .split = DG_MQA_LOGITS_SPLIT};
+    if (out->device.type == DG_DEVICE_CUDA)
+        return dg_gpu_logits_schedule(call, &work, out->device.id, launch);
+    if (dg_only_prepares(launch)) return DG_STATUS_OK;
+    dg_cpu_mqa_logits_schedule(work.lens, work.requests, work.next, work.request_stride,
+        work.query_stride, work.parts, work.row_stride, work.schedule);
     return DG_STATUS_OK;
 }
 
@@ -152,5 +162,5 @@ dg_status_t dg_paged_mqa_logits_schedule(
     dg_context_t *ctx, const dg_paged_mqa_logits_schedule_args_t *args, const dg_launch_t *launch) {
     dg_call_t call;
     DG_TRY(dg_begin_call(&call, "dg_paged_mqa_logits_schedule", ctx));
-    return dg_end_call(&call, run_schedule(args, launch));
+    return dg_end_call(&call, run_schedule(&call, args, launch));
 }

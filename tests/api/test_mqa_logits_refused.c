@@ -187,24 +187,28 @@ static void test_refusals(void **state) {
     }
 }
 
-/* No kernel as yet: a clear refusal, before any driver is asked. */
-static void test_gpu_is_refused(void **state) {
+/* Without a GPU: no kernel runs, and the message says what is missing. */
+static void test_no_gpu(void **state) {
     (void)state;
     calls_t calls;
     make_calls(&calls);
     dg_tensor_t *const tensors[] = {&calls.flat.q, &calls.flat.kv, &calls.flat.kv_scale,
-        &calls.flat.weights, &calls.flat.starts, &calls.flat.ends, &calls.flat.logits};
+        &calls.flat.weights, &calls.flat.starts, &calls.flat.ends, &calls.flat.logits,
+        &calls.schedule.context_lens, &calls.schedule.schedule};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
         tensors[i]->device.type = DG_DEVICE_CUDA;
+    const struct memory_t before = memory;
     assert_int_equal(make_the_call(&calls, FLAT), DG_STATUS_UNSUPPORTED);
-    assert_non_null(strstr(dg_last_error(), "no GPU kernel for MQA logits"));
+    assert_non_null(strstr(dg_last_error(), "libcuda"));
+    assert_int_equal(make_the_call(&calls, SCHEDULE), DG_STATUS_UNSUPPORTED);
+    assert_memory_equal(&before, &memory, sizeof memory);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unchanged_calls_work),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_gpu_is_refused),
+        cmocka_unit_test(test_no_gpu),
     };
     return cmocka_run_group_tests_name("mqa_logits_refused", tests, NULL, NULL);
 }

@@ -37,8 +37,8 @@ static bool packed(dg_dtype_t dtype) {
 }
 
 /* A guarded tensor, rows `pad` elements apart. */
-static dg_tensor_t take_tensor(dg_dtype_t dtype, int32_t rank, const int64_t *shape, int64_t pad,
-    int64_t last_stride, const char *name) {
+static dg_tensor_t take_tensor(const logits_case_t *test, dg_dtype_t dtype, int32_t rank,
+    const int64_t *shape, int64_t pad, int64_t last_stride, const char *name) {
     dg_tensor_t t = {.device = {DG_DEVICE_CPU, 0}, .dtype = dtype, .rank = rank};
     int64_t stride = last_stride;
     for (int32_t i = rank - 1; i >= 0; i--) {
@@ -47,7 +47,7 @@ static dg_tensor_t take_tensor(dg_dtype_t dtype, int32_t rank, const int64_t *sh
         stride = stride * shape[i] + pad;
     }
     const int64_t size = dg_dtype_size(dtype);
-    t.data = guard_take((size_t)(stride * size), (size_t)size, name);
+    t.data = guard_take((size_t)(stride * size), test->aligned ? 0 : (size_t)size, name);
     return t;
 }
 
@@ -75,13 +75,13 @@ static void make_queries(scene_t *s) {
     const int32_t rank = c->page > 0 ? 4 : 3;
     const int64_t paged[4] = {c->requests, c->next, c->heads, length};
     const int64_t flat[3] = {c->requests, c->heads, length};
-    s->q = take_tensor(c->q, rank, c->page > 0 ? paged : flat, c->pad, 1, "q");
+    s->q = take_tensor(c, c->q, rank, c->page > 0 ? paged : flat, c->pad, 1, "q");
     if (packed(c->q)) {
         s->q_scale = take_tensor(
-            DG_DTYPE_I32, rank - 1, c->page > 0 ? paged : flat, c->pad, 1 + c->pad, "q_scale");
+            c, DG_DTYPE_I32, rank - 1, c->page > 0 ? paged : flat, c->pad, 1 + c->pad, "q_scale");
     }
     const int64_t weights[2] = {s->rows, c->heads};
-    s->weights = take_tensor(c->weights, 2, weights, c->pad, 1 + c->pad, "weights");
+    s->weights = take_tensor(c, c->weights, 2, weights, c->pad, 1 + c->pad, "weights");
     s->q_value = guard_scratch((size_t)(s->rows * c->heads * c->dim) * sizeof(double));
     s->weight = guard_scratch((size_t)(s->rows * c->heads) * sizeof(double));
     for (int64_t row = 0; row < s->rows; row++) {
@@ -112,9 +112,9 @@ static void make_queries(scene_t *s) {
 static void make_ranges(scene_t *s) {
     const logits_case_t *c = s->test;
     const int64_t two[2] = {c->requests, c->next};
-    s->ends = take_tensor(DG_DTYPE_I32, c->page > 0 ? 2 : 1, two, c->pad, 1 + c->pad, "ends");
+    s->ends = take_tensor(c, DG_DTYPE_I32, c->page > 0 ? 2 : 1, two, c->pad, 1 + c->pad, "ends");
     if (c->page == 0 && c->ranges != RANGES_CAUSAL)
-        s->starts = take_tensor(DG_DTYPE_I32, 1, two, 0, 1 + c->pad, "starts");
+        s->starts = take_tensor(c, DG_DTYPE_I32, 1, two, 0, 1 + c->pad, "starts");
     s->begin = guard_scratch((size_t)s->rows * sizeof(int64_t));
     s->end = guard_scratch((size_t)s->rows * sizeof(int64_t));
     for (int64_t row = 0; row < s->rows; row++) {
@@ -148,7 +148,7 @@ static void make_table(scene_t *s) {
     const logits_case_t *c = s->test;
     const int64_t per_request = s->capacity / c->page;
     const int64_t shape[2] = {c->requests, per_request};
-    s->table = take_tensor(DG_DTYPE_I32, 2, shape, c->pad, 1 + c->pad, "block_table");
+    s->table = take_tensor(c, DG_DTYPE_I32, 2, shape, c->pad, 1 + c->pad, "block_table");
     int64_t *order = guard_scratch((size_t)s->pages * sizeof(int64_t));
     rng_permutation(&s->rng, order, s->pages);
     for (int64_t r = 0; r < c->requests; r++) {
@@ -161,7 +161,7 @@ static void make_table(scene_t *s) {
         }
     }
     s->owner = guard_scratch((size_t)c->requests * sizeof(int64_t));
-    if (c->indices) s->indices = take_tensor(DG_DTYPE_I32, 1, &c->requests, 0, 2, "indices");
+    if (c->indices) s->indices = take_tensor(c, DG_DTYPE_I32, 1, &c->requests, 0, 2, "indices");
     for (int64_t r = 0; r < c->requests; r++) {
         s->owner[r] = r;
         if (!c->indices) continue;
@@ -200,12 +200,12 @@ static void make_tokens(scene_t *s) {
     const dg_dtype_t scale_type = packed(c->kv) ? DG_DTYPE_I32 : DG_DTYPE_F32;
     if (c->page > 0) {
         const int64_t shape[4] = {s->pages, c->page, 1, length + 4};
-        s->kv = take_tensor(DG_DTYPE_U8, 4, shape, 0, 1, "kv_cache");
+        s->kv = take_tensor(c, DG_DTYPE_U8, 4, shape, 0, 1, "kv_cache");
     } else {
         const int64_t shape[2] = {count, length};
-        s->kv = take_tensor(c->kv, 2, shape, c->pad, 1, "kv");
+        s->kv = take_tensor(c, c->kv, 2, shape, c->pad, 1, "kv");
         if (!c->no_scale)
-            s->kv_scale = take_tensor(scale_type, 1, shape, 0, 1 + c->pad, "kv_scale");
+            s->kv_scale = take_tensor(c, scale_type, 1, shape, 0, 1 + c->pad, "kv_scale");
     }
     s->kv_value = guard_scratch((size_t)(count * c->dim) * sizeof(double));
     s->scale = guard_scratch((size_t)count * sizeof(double));
@@ -303,7 +303,7 @@ void logits_verify(dg_context_t *ctx, const logits_case_t *test, uint64_t seed) 
     find_used(&s);
     make_tokens(&s);
     const int64_t shape[2] = {s.rows, s.columns};
-    s.logits = take_tensor(test->logits, 2, shape, test->pad, 1, "logits");
+    s.logits = take_tensor(test, test->logits, 2, shape, test->pad, 1, "logits");
     guard_seal();
     expect_ok(call(ctx, &s));
     allow_elements(&s);

@@ -39,6 +39,7 @@ typedef struct logits_case_t {
     bool indices;           /* runs of queries share a request */
     bool integers;          /* small integers: results are exact */
     int64_t pad;            /* elements between rows of everything */
+    bool aligned;           /* tensors begin on multiples of 64 bytes */
 } logits_case_t;
 
 void logits_verify(dg_context_t *ctx, const logits_case_t *test, uint64_t seed);

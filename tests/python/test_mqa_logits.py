@@ -13,7 +13,7 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
 @pytest.fixture(params=[f for f in FRAMEWORKS if not isinstance(f, TorchOnGpu)],
                 ids=lambda framework: framework.name)
 def framework(request):
-    """On the CPU: CUDA tensors are refused as yet."""
+    """On the CPU; test_gpu_mqa_logits.py is about the GPU."""
     return request.param
 
 
