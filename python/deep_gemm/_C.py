@@ -6,6 +6,7 @@ from .cublaslt import *
 from .grouped import *
 from .hyper_connection import *
 from .k_grouped import *
+from .mqa_logits import *
 from .scale_layout import *
 from .runtime import *
 from .runtime import init

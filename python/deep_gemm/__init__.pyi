@@ -150,6 +150,27 @@ def tf32_hc_prenorm_gemm(
         a: Tensor, b: Tensor, d: Tensor, sqr_sum: Tensor,
         num_splits: int | None = None) -> None: ...
 
+# MQA logits
+def fp8_fp4_mqa_logits(
+        q: Operand, kv: Operand, weights: Tensor, cu_seq_len_k_start: Tensor,
+        cu_seq_len_k_end: Tensor, clean_logits: bool = True, max_seqlen_k: int = 0,
+        logits_dtype: Any = None) -> Tensor: ...
+def fp8_mqa_logits(
+        q_fp8: Tensor, kv: Operand, weights: Tensor, cu_seq_len_k_start: Tensor,
+        cu_seq_len_k_end: Tensor, clean_logits: bool = True, max_seqlen_k: int = 0) -> Tensor: ...
+def get_paged_mqa_logits_metadata(
+        context_lens: Tensor, block_kv: int, num_sms: int,
+        indices: Tensor | None = None) -> Tensor: ...
+def fp8_fp4_paged_mqa_logits(
+        q: Operand, kv_cache: Tensor, weights: Tensor, context_lens: Tensor,
+        block_table: Tensor, schedule_meta: Tensor | None, max_context_len: int,
+        clean_logits: bool = False, logits_dtype: Any = None,
+        indices: Tensor | None = None) -> Tensor: ...
+def fp8_paged_mqa_logits(
+        q_fp8: Tensor, kv_cache: Tensor, weights: Tensor, context_lens: Tensor,
+        block_table: Tensor, schedule_meta: Tensor | None, max_context_len: int,
+        clean_logits: bool = False, indices: Tensor | None = None) -> Tensor: ...
+
 # Layouts of scale factors
 def get_tma_aligned_size(x: int, element_size: int) -> int: ...
 def transform_sf_into_required_layout(

@@ -9,7 +9,8 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 import torch
 
 from . import (
-    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, scale_layout)
+    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, mqa_logits,
+    scale_layout)
 from ._tensor import zeros_strided
 from .utils import math
 
@@ -103,6 +104,24 @@ _MOE = {
                   " -> Tensor",
     moe._unpermute: "Tensor x, Tensor rows, Tensor? weights=None, str? dtype=None -> Tensor",
     moe._dot_rows: "Tensor a, Tensor b, Tensor rows -> Tensor",
+}
+
+
+_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
+          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
+          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
+_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
+                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
+                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
+                "-> Tensor"
+
+# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
+_LOGITS_FUNCTIONS = {
+    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
+    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+    "get_paged_mqa_logits_metadata": (
+        mqa_logits._metadata,
+        "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
 }
 
 
@@ -210,6 +229,8 @@ def _register_all():
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
     for function, schema in _MOE.items():
         _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
+    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+        _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))

@@ -5,6 +5,7 @@
 #include "device/bytes.cuh"
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
+#include "device/relu.cuh"
 #include "device/swizzle.cuh"
 #include "number.h"
 #include "one_kernel.h"
@@ -79,6 +80,12 @@ TEST(both_encoders_of_e4m3_agree) {
 TEST(larger_of_each_half) {
     REQUIRE(max_u16x2(0x00018000, 0x7FFF0001) == 0x7FFF8000u);
     REQUIRE(max_u16x2(0xFFFF0000, 0xFFFEFFFF) == 0xFFFFFFFFu);
+}
+TEST(relu_lets_nan_through) {
+    REQUIRE(relu_f32(2.5f) == 2.5f && relu_f32(-2.5f) == 0.f && relu_f32(-0.f) == 0.f);
+    REQUIRE(relu_f32(f32_from_bits(0xFF800000u)) == 0.f);
+    const float nan = relu_f32(f32_from_bits(0xFFC00000u));
+    REQUIRE(nan != nan);
 }
 TEST(bytes_chosen) {
     REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x7250) == 0x77225500u);

@@ -50,6 +50,9 @@ _Static_assert(sizeof(dg_dot_rows_args_t) == 360, "dot rows");
 _Static_assert(sizeof(dg_scale_convert_args_t) == 320, "scale convert");
 _Static_assert(sizeof(dg_scale_pack_k_grouped_args_t) == 312, "scale pack");
 _Static_assert(sizeof(dg_scale_transform_args_t) == 256, "scale transform");
+_Static_assert(sizeof(dg_mqa_logits_args_t) == 720, "mqa_logits");
+_Static_assert(sizeof(dg_paged_mqa_logits_args_t) == 808, "paged_mqa_logits");
+_Static_assert(sizeof(dg_paged_mqa_logits_schedule_args_t) == 184, "paged_mqa_logits schedule");
 _Static_assert(sizeof(dg_plan_query_t) == 40, "plan query");
 _Static_assert(sizeof(dg_plan_candidate_t) == 32, "plan candidate");
 _Static_assert(sizeof(dg_plan_stage_info_t) == 792, "plan stage");
@@ -152,6 +155,9 @@ static void test_initialisers(void **state) {
     const dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
     const dg_scale_pack_k_grouped_args_t pack = DG_SCALE_PACK_K_GROUPED_ARGS_INIT;
     const dg_scale_transform_args_t transform = DG_SCALE_TRANSFORM_ARGS_INIT;
+    const dg_mqa_logits_args_t logits = DG_MQA_LOGITS_ARGS_INIT;
+    const dg_paged_mqa_logits_args_t paged = DG_PAGED_MQA_LOGITS_ARGS_INIT;
+    const dg_paged_mqa_logits_schedule_args_t schedule = DG_PAGED_MQA_LOGITS_SCHEDULE_ARGS_INIT;
     assert_int_equal(options.struct_size, sizeof options);
     assert_int_equal(launch.struct_size, sizeof launch);
     assert_int_equal(info.struct_size, sizeof info);
@@ -167,6 +173,9 @@ static void test_initialisers(void **state) {
     assert_int_equal(convert.struct_size, sizeof convert);
     assert_int_equal(pack.struct_size, sizeof pack);
     assert_int_equal(transform.struct_size, sizeof transform);
+    assert_int_equal(logits.struct_size, sizeof logits);
+    assert_int_equal(paged.struct_size, sizeof paged);
+    assert_int_equal(schedule.struct_size, sizeof schedule);
     assert_true(gemm.d.data == NULL && k_grouped.d_list == NULL && m_grouped.expected_m == 0);
 }
 
