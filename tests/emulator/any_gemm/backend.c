@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/device_values.h"
 #include "api/gpu.h"
 #include "base/error.h"
 #include "cpu/gemm.h"
@@ -24,6 +25,18 @@ emulated_machine_t emulated_machine = {.sms = 2};
 int32_t emulated_calls[DG_KERNEL_COUNT];
 
 /* ---- the driver's place */
+
+/* No values lie on a device here. */
+dg_status_t dg_check_m_grouped_values(const dg_call_t *call, const dg_launch_t *launch,
+    int32_t ordinal, const dg_m_grouped_problem_t *problem) {
+    (void)call, (void)launch, (void)ordinal, (void)problem;
+    return DG_STATUS_OK;
+}
+dg_status_t dg_check_k_grouped_values(const dg_call_t *call, const dg_launch_t *launch,
+    int32_t ordinal, const dg_k_grouped_problem_t *problem) {
+    (void)call, (void)launch, (void)ordinal, (void)problem;
+    return DG_STATUS_OK;
+}
 
 dg_status_t dg_cuda_launch(dg_cuda_device_t *device, const dg_cuda_launch_t *launch) {
     (void)device;
