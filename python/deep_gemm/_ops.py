@@ -107,18 +107,22 @@ _MOE = {
 }
 
 
-_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
-          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
-          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
-_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
-                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
-                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
-                "-> Tensor"
+_TOKENS = "Tensor kv, Tensor? kv_sf, Tensor weights, Tensor cu_seq_len_k_start, " \
+          "Tensor cu_seq_len_k_end, bool clean_logits=True, SymInt max_seqlen_k=0"
+_PAGES = "Tensor kv_cache, Tensor weights, Tensor context_lens, Tensor block_table, " \
+         "Tensor? schedule_meta, SymInt max_context_len, bool clean_logits=False"
+_LOGITS_DTYPE = "ScalarType? logits_dtype=None"
 
-# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
-_LOGITS_FUNCTIONS = {
-    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
-    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+# Likewise.
+_LOGITS = {
+    "fp8_fp4_mqa_logits": (
+        mqa_logits._mqa_logits, f"Tensor q, Tensor? q_sf, {_TOKENS}, {_LOGITS_DTYPE} -> Tensor"),
+    "fp8_mqa_logits": (mqa_logits._fp8_mqa_logits, f"Tensor q, {_TOKENS} -> Tensor"),
+    "fp8_fp4_paged_mqa_logits": (
+        mqa_logits._paged_mqa_logits,
+        f"Tensor q, Tensor? q_sf, {_PAGES}, {_LOGITS_DTYPE}, Tensor? indices=None -> Tensor"),
+    "fp8_paged_mqa_logits": (
+        mqa_logits._fp8_paged_mqa_logits, f"Tensor q, {_PAGES}, Tensor? indices=None -> Tensor"),
     "get_paged_mqa_logits_metadata": (
         mqa_logits._metadata,
         "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
@@ -229,7 +233,7 @@ def _register_all():
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
     for function, schema in _MOE.items():
         _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
-    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+    for name, (function, schema) in _LOGITS.items():
         _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),

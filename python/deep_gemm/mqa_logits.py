@@ -52,6 +52,10 @@ def _mqa_logits(q, q_sf, kv, kv_sf, weights, cu_seq_len_k_start, cu_seq_len_k_en
     return logits
 
 
+def _fp8_mqa_logits(q, kv, kv_sf, *rest, **keywords):
+    return _mqa_logits(q, None, kv, kv_sf, *rest, **keywords)
+
+
 def _metadata(context_lens, block_kv, num_sms, indices=None):
     expect_tensor(context_lens, "context_lens", 1, 2)
     if num_sms < 1:
@@ -71,6 +75,12 @@ def _paged_mqa_logits(q, q_sf, kv_cache, weights, context_lens, block_table, sch
     _native.paged_mqa_logits(q, q_sf, kv_cache, weights, context_lens, block_table, indices,
                              schedule_meta, clean_logits, logits)
     return logits
+
+
+def _fp8_paged_mqa_logits(q, kv_cache, weights, context_lens, block_table, schedule_meta,
+                          max_context_len, clean_logits=False, indices=None):
+    return _paged_mqa_logits(q, None, kv_cache, weights, context_lens, block_table, schedule_meta,
+                             max_context_len, clean_logits, None, indices)
 
 
 def _run(name, function, *arguments):
@@ -109,8 +119,8 @@ def fp8_mqa_logits(q_fp8, kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, cle
 
     >>> deep_gemm.fp8_mqa_logits(q, (k, scale), weights, starts, ends)
     """
-    return fp8_fp4_mqa_logits((q_fp8, None), kv, weights, cu_seq_len_k_start, cu_seq_len_k_end,
-                              clean_logits, max_seqlen_k)
+    return _run("fp8_mqa_logits", _fp8_mqa_logits, q_fp8, *_pair(kv, "kv"), weights,
+                cu_seq_len_k_start, cu_seq_len_k_end, clean_logits, max_seqlen_k)
 
 
 def get_paged_mqa_logits_metadata(context_lens, block_kv, num_sms, indices=None):
@@ -151,5 +161,5 @@ def fp8_paged_mqa_logits(q_fp8, kv_cache, weights, context_lens, block_table, sc
 
     >>> deep_gemm.fp8_paged_mqa_logits(q, cache, weights, lens, table, meta, 4096)
     """
-    return fp8_fp4_paged_mqa_logits((q_fp8, None), kv_cache, weights, context_lens, block_table,
-                                    schedule_meta, max_context_len, clean_logits, None, indices)
+    return _run("fp8_paged_mqa_logits", _fp8_paged_mqa_logits, q_fp8, kv_cache, weights,
+                context_lens, block_table, schedule_meta, max_context_len, clean_logits, indices)

@@ -277,6 +277,9 @@ def test_in_a_graph(rng):
     for name, pieces in (
             ("fp8_fp4_mqa_logits",
              (arguments[0], None, *keys, weights, 0 * lens[:, 0], lens[:, 0], True)),
+            ("fp8_mqa_logits", (arguments[0], *keys, weights, 0 * lens[:, 0], lens[:, 0], True)),
+            ("fp8_paged_mqa_logits",
+             (arguments[0][:, None], pages[0], weights, lens, pages[1], None, 64, True)),
             ("get_paged_mqa_logits_metadata", (lens, 64, 8))):
         torch.library.opcheck(getattr(torch.ops.deep_gemm, name).default, pieces,
                               test_utils=["test_faketensor", "test_aot_dispatch_static"])
