@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Number formats, and the shared bit arithmetic of swizzles and descriptors.
+#include "device/arithmetic.cuh"
 #include "device/bytes.cuh"
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
+#include "device/relu.cuh"
 #include "device/swizzle.cuh"
 #include "number.h"
 #include "one_kernel.h"
@@ -29,6 +31,13 @@ TEST(e4m3_round_trip_and_ties) {
     }
     REQUIRE(emu::e4m3_from_f32(1e9f) == 0x7E && emu::e4m3_from_f32(-INFINITY) == 0xFE);
     REQUIRE(emu::e4m3_from_f32(NAN) == 0x7F && emu::e4m3_from_f32(1e-9f) == 0);
+}
+TEST(products_are_rounded_before_a_sum) {
+    const float a = f32_from_bits(0x3F800001), product = f32_from_bits(0x3F800002); // 1 + 2^-23
+    REQUIRE(multiply(a, a) - product == 0.0f && fused_multiply_add(a, a, -product) != 0.0f);
+    REQUIRE(
+        std::isnan(multiply(INFINITY, 0.f)) && bits_from_f32(multiply(-0.f, 1.f)) == 0x80000000u);
+    REQUIRE(count_bits(0) == 0 && count_bits(0xFFFFFFFFu) == 32 && count_bits(0x80000011u) == 3);
 }
 TEST(bf16_rounds_to_even) {
     REQUIRE(pack_bf16(1.f, -2.f) == 0xC0003F80u);
@@ -71,6 +80,12 @@ TEST(both_encoders_of_e4m3_agree) {
 TEST(larger_of_each_half) {
     REQUIRE(max_u16x2(0x00018000, 0x7FFF0001) == 0x7FFF8000u);
     REQUIRE(max_u16x2(0xFFFF0000, 0xFFFEFFFF) == 0xFFFFFFFFu);
+}
+TEST(relu_lets_nan_through) {
+    REQUIRE(relu_f32(2.5f) == 2.5f && relu_f32(-2.5f) == 0.f && relu_f32(-0.f) == 0.f);
+    REQUIRE(relu_f32(f32_from_bits(0xFF800000u)) == 0.f);
+    const float nan = relu_f32(f32_from_bits(0xFFC00000u));
+    REQUIRE(nan != nan);
 }
 TEST(bytes_chosen) {
     REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x7250) == 0x77225500u);
