@@ -12,12 +12,15 @@
  *     6. skip_head_mid.h  a dense product with a gap in each head of its result
  *     7. einsum.h         a product for each head, and sums of products, by their letters
  *     8. hyper_connection.h  a few FP32 columns and the sums of squares, in front of a norm
- *     9. cast.h           from BF16 and FP32 to FP8 and FP4, and back
- *    10. scale_layout.h   layouts of scale factors, for exchange with other programs
- *    11. device.h         GPUs: what there is, memory, copies, streams, events
- *    12. kernels.h        compiled kernels: which there are, and having them ready
- *    13. plan.h           what a GPU call would run, and how long that should take
- *    14. version.h        version numbers
+ *     9. mqa_logits.h     scores of queries against cached tokens, for sparse attention
+ *    10. cast.h           from BF16 and FP32 to FP8 and FP4, and back
+ *    11. moe.h            tokens to the rows of their experts and back
+ *    12. scale_layout.h   layouts of scale factors, for exchange with other programs
+ *    13. device.h         GPUs: what there is, memory, copies, streams, events
+ *    14. kernels.h        compiled kernels: which there are, and having them ready
+ *    15. plan.h           what a GPU call would run, and how long that should take
+ *    16. cublaslt.h       the same dense product through NVIDIA's library, to compare with
+ *    17. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -30,12 +33,15 @@
 
 #include "deep_gemm/cast.h"
 #include "deep_gemm/context.h"
+#include "deep_gemm/cublaslt.h"
 #include "deep_gemm/device.h"
 #include "deep_gemm/einsum.h"
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
 #include "deep_gemm/hyper_connection.h"
 #include "deep_gemm/kernels.h"
+#include "deep_gemm/moe.h"
+#include "deep_gemm/mqa_logits.h"
 #include "deep_gemm/plan.h"
 #include "deep_gemm/scale_layout.h"
 #include "deep_gemm/skip_head_mid.h"

@@ -8,12 +8,14 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import contractions, gemm, grouped, hyper_connection, k_grouped, legacy, scale_layout
+from . import (
+    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, mqa_logits,
+    scale_layout)
 from ._tensor import zeros_strided
 from .utils import math
 
 _FP8_OPERANDS = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb"
-_BF16_OPERANDS = "Tensor a, Tensor b"
+_BF16_OPERANDS = "Tensor a, Tensor b"  # and all others without factors
 _FP8 = f"{_FP8_OPERANDS}, Tensor(d!) d"
 _BF16 = f"{_BF16_OPERANDS}, Tensor(d!) d"
 _RECIPES = "int[]? recipe=None, int[]? recipe_a=None, int[]? recipe_b=None"
@@ -29,7 +31,8 @@ def _product_schemas():
     for form in ("nt", "nn", "tn", "tt"):
         for name in (f"fp8_fp4_gemm_{form}", f"fp8_gemm_{form}"):
             schemas[name] = f"{_FP8}, {_DENSE}, {_RECIPES}"
-        schemas[f"bf16_gemm_{form}"] = f"{_BF16}, {_DENSE}"
+        for name in (f"bf16_gemm_{form}", f"cublaslt_gemm_{form}"):
+            schemas[name] = f"{_BF16}, {_DENSE}"
     for form in ("nt", "nn"):
         for name in (f"m_grouped_fp8_fp4_gemm_{form}_contiguous",
                      f"m_grouped_fp8_gemm_{form}_contiguous"):
@@ -79,7 +82,7 @@ _PACKED = "bool use_packed_ue8m0=False"
 # results, and the extension leaves tensors without memory alone.
 _FUNCTIONS = {
     math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
-    math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_channel_cast_to_fp8: f"{_CAST}, *, Tensor? sizes=None -> (Tensor, Tensor)",
     math.per_block_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
     math.per_custom_dims_cast_to_fp8: "Tensor x, int[] dims, bool use_ue8m0 -> (Tensor, Tensor)",
     math.per_token_cast_to_fp4: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
@@ -94,9 +97,36 @@ _FUNCTIONS = {
         "bool use_psum_layout=False -> Tensor",
 }
 
+_MOE = {
+    moe._route_tokens: "Tensor ids, SymInt num_groups, str layout, SymInt? alignment, "
+                       "SymInt? num_rows -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    moe._permute: "Tensor x, Tensor rows, Tensor sources, Tensor? weights=None, bool factors=False"
+                  " -> Tensor",
+    moe._unpermute: "Tensor x, Tensor rows, Tensor? weights=None, str? dtype=None -> Tensor",
+    moe._dot_rows: "Tensor a, Tensor b, Tensor rows -> Tensor",
+}
+
+
+_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
+          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
+          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
+_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
+                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
+                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
+                "-> Tensor"
+
+# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
+_LOGITS_FUNCTIONS = {
+    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
+    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+    "get_paged_mqa_logits_metadata": (
+        mqa_logits._metadata,
+        "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
+}
+
 
 def _module_of(name):
-    for module in (gemm, grouped, k_grouped):
+    for module in (gemm, cublaslt, grouped, k_grouped):
         if hasattr(module, name):
             return module
     raise AttributeError(name)
@@ -197,6 +227,10 @@ def _register_all():
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
+    for function, schema in _MOE.items():
+        _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
+    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+        _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))
