@@ -191,7 +191,8 @@ def test_gaps_in_heads(framework, rng, splits, recipe, output):
 
 
 def tf32(values):
-    return (np.asarray(values, np.float32).view(np.uint32) & 0xFFFFE000).view(np.float32).astype(float)
+    bits = np.asarray(values, np.float32).view(np.uint32) & 0xFFFFE000
+    return bits.view(np.float32).astype(float)
 
 
 @pytest.mark.parametrize("splits", (None, 1, 5, 16))

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Bugs of tf32_hc_prenorm_gemm that the emulator must find, each as a change of the kernel's text.
 
-BUGS: (name, specialisation that has it, [(text that occurs exactly once, what stands there instead),
-...]). Read by mutate.py."""
+BUGS: (name, specialisation that has it, [(text that occurs exactly once, what stands there
+instead), ...]). Read by mutate.py."""
 
 KERNEL = "emulated_any_tf32_hc_prenorm_gemm_0"
 
 BUGS = [(name, KERNEL, changes) for name, changes in [
     # ---- the ring
-    ("hc_copies_not_waited_for", [("copy_async_wait<STAGES - 2>();", "copy_async_wait<STAGES>();")]),
+    ("hc_copies_not_waited_for",
+     [("copy_async_wait<STAGES - 2>();", "copy_async_wait<STAGES>();")]),
     ("hc_waits_for_one_block_less",
      [("copy_async_wait<STAGES - 2>();", "copy_async_wait<STAGES - 1>();")]),
     ("hc_own_copies_waited_for_alone",
@@ -38,7 +39,8 @@ BUGS = [(name, KERNEL, changes) for name, changes in [
      [("const uint32_t low = pairs[half * 2], high = pairs[half * 2 + 1];",
        "const uint32_t low = pairs[half * 2 + 1], high = pairs[half * 2];")]),
     ("hc_b_of_the_wrong_half", [("(step * 16 + half * 8) * 4", "step * 16 * 4")]),
-    ("hc_totals_overwritten", [("totals->d[i][j] += parts.d[i][j]", "totals->d[i][j] = parts.d[i][j]")]),
+    ("hc_totals_overwritten",
+     [("totals->d[i][j] += parts.d[i][j]", "totals->d[i][j] = parts.d[i][j]")]),
     ("hc_squares_of_both_rows_in_one", [("sums->squares[i & 1] +=", "sums->squares[i >> 1] +=")]),
     # ---- what is stored
     ("hc_squares_of_a_quarter_of_k",
@@ -46,6 +48,7 @@ BUGS = [(name, KERNEL, changes) for name, changes in [
     ("hc_columns_beyond_n_stored",
      [("if ((int32_t)column < part->columns)\n", "")]),
     ("hc_rows_beyond_m_stored", [("if (row >= part->rows) continue;", "")]),
-    ("hc_slices_in_one_place", [("part->split * args->d_split_stride", "0 * args->d_split_stride")]),
+    ("hc_slices_in_one_place",
+     [("part->split * args->d_split_stride", "0 * args->d_split_stride")]),
     ("hc_first_splits_have_no_more", [("(index < more ? index : more)", "0")]),
 ]]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The bugs of hc_prenorm_bugs.py, with small integers, whose sums are exact: several parts a CTA, several
-// trips round the ring, edges in m, n and k, NaN in what pads the rows.
+// The bugs of hc_prenorm_bugs.py, with small integers, whose sums are exact: several parts a CTA,
+// several trips round the ring, edges in m, n and k, NaN in what pads the rows.
 //
 //     emulator_hc_prenorm_bugs [part of a name]
 #include "args/tf32_hc_prenorm_gemm.h"
