@@ -13,7 +13,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ENTRY = re.compile(r'DG_KERNEL\((\w+),\s*"(\w+)",\s*"([^"]+)",\s*(\d+),\s*DG_FIELDS\(([^)]*)\)\)')
+ENTRY = re.compile(r'DG_KERNEL\(\s*(\w+),\s*"(\w+)",\s*"([^"]+)",\s*(\d+),\s*DG_FIELDS\(([^)]*)\)\)')
 MAX_FIELDS = 24  # DG_MAX_FIELDS of src/plan/kernel.h
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _C as _C, legacy as legacy, nn as nn, testing as testing, utils as utils
 from .utils import dist as dist, layout as layout, math as math
@@ -52,6 +52,10 @@ def bf16_gemm_tn(
 def bf16_gemm_tt(
         a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None,
         compiled_dims: str = "mn") -> None: ...
+def fp8_gemm_nt_skip_head_mid(
+        a: Operand, b: Operand, d: Tensor, head_splits: Sequence[int],
+        recipe: Recipe | None = None, compiled_dims: str = "nk",
+        disable_ue8m0_cast: bool = False) -> None: ...
 def cublaslt_gemm_nt(a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None) -> None: ...
 def cublaslt_gemm_nn(a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None) -> None: ...
 def cublaslt_gemm_tn(a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None) -> None: ...
@@ -116,6 +120,57 @@ def k_grouped_bf16_gemm_tn_contiguous(
         use_psum_layout: bool = False, *, layout: str | None = None,
         recipe: Recipe | None = None) -> None: ...
 
+# Tokens to the rows of their experts and back
+class Routing(NamedTuple):
+    counts: Tensor
+    ends: Tensor
+    rows: Tensor
+    sources: Tensor
+    groups: Tensor
+
+
+def route_tokens(
+        ids: Tensor, num_groups: int, layout: str = "offsets", alignment: int | None = None,
+        num_rows: int | None = None) -> Routing: ...
+def permute(
+        x: Tensor | Operand, routing: Routing, weights: Tensor | None = None) -> Any: ...
+def unpermute(
+        x: Tensor, routing: Routing, weights: Tensor | None = None,
+        dtype: str | None = None) -> Tensor: ...
+def dot_rows(a: Tensor, b: Tensor, routing: Routing) -> Tensor: ...
+
+# Products by their letters, and in front of a norm
+def einsum(
+        expr: str, a: Tensor, b: Tensor, d: Tensor, c: Tensor | None = None,
+        use_cublaslt: bool = False) -> None: ...
+def fp8_einsum(
+        expr: str, a: Operand, b: Operand, d: Tensor, c: Tensor | None = None,
+        recipe: Recipe = (1, 128, 128)) -> None: ...
+def tf32_hc_prenorm_gemm(
+        a: Tensor, b: Tensor, d: Tensor, sqr_sum: Tensor,
+        num_splits: int | None = None) -> None: ...
+
+# MQA logits
+def fp8_fp4_mqa_logits(
+        q: Operand, kv: Operand, weights: Tensor, cu_seq_len_k_start: Tensor,
+        cu_seq_len_k_end: Tensor, clean_logits: bool = True, max_seqlen_k: int = 0,
+        logits_dtype: Any = None) -> Tensor: ...
+def fp8_mqa_logits(
+        q_fp8: Tensor, kv: Operand, weights: Tensor, cu_seq_len_k_start: Tensor,
+        cu_seq_len_k_end: Tensor, clean_logits: bool = True, max_seqlen_k: int = 0) -> Tensor: ...
+def get_paged_mqa_logits_metadata(
+        context_lens: Tensor, block_kv: int, num_sms: int,
+        indices: Tensor | None = None) -> Tensor: ...
+def fp8_fp4_paged_mqa_logits(
+        q: Operand, kv_cache: Tensor, weights: Tensor, context_lens: Tensor,
+        block_table: Tensor, schedule_meta: Tensor | None, max_context_len: int,
+        clean_logits: bool = False, logits_dtype: Any = None,
+        indices: Tensor | None = None) -> Tensor: ...
+def fp8_paged_mqa_logits(
+        q_fp8: Tensor, kv_cache: Tensor, weights: Tensor, context_lens: Tensor,
+        block_table: Tensor, schedule_meta: Tensor | None, max_context_len: int,
+        clean_logits: bool = False, indices: Tensor | None = None) -> Tensor: ...
+
 # Layouts of scale factors
 def get_tma_aligned_size(x: int, element_size: int) -> int: ...
 def transform_sf_into_required_layout(
@@ -171,7 +226,8 @@ def per_token_cast_to_fp8(
         x: Tensor, use_ue8m0: bool, gran_k: int = 128,
         use_packed_ue8m0: bool = False) -> tuple[Tensor, Tensor]: ...
 def per_channel_cast_to_fp8(
-        x: Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[Tensor, Tensor]: ...
+        x: Tensor, use_ue8m0: bool, gran_k: int = 128, *,
+        sizes: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
 def per_block_cast_to_fp8(
         x: Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[Tensor, Tensor]: ...
 def per_custom_dims_cast_to_fp8(

@@ -8,7 +8,9 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import cublaslt, gemm, grouped, k_grouped, legacy, scale_layout
+from . import (
+    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, mqa_logits,
+    scale_layout)
 from ._tensor import zeros_strided
 from .utils import math
 
@@ -45,6 +47,7 @@ def _product_schemas():
     for name in ("m_grouped_bf16_gemm_nt_masked", "bf16_m_grouped_gemm_nt_masked"):
         schemas[name] = f"{_BF16}, {_MASKED}"
     schemas["k_grouped_bf16_gemm_tn_contiguous"] = f"{_BF16}, {_K_GROUPS}, {_K_LAYOUT}"
+    schemas["fp8_gemm_nt_skip_head_mid"] = f"{_FP8}, int[] head_splits, int[]? recipe=None"
     for name in [name for name in schemas if name.startswith("k_grouped")]:  # a matrix a group
         schemas[f"{name}.list"] = schemas[name].replace("Tensor(d!) d", "Tensor(d!)[] d") \
             .replace("Tensor? c=None", "Tensor[]? c=None")
@@ -64,6 +67,14 @@ def _legacy_schemas():
     return schemas
 
 
+# Products whose operators take what the functions take, fp8_einsum's pairs apart.
+_OTHERS = {
+    contractions.einsum: f"str expr, {_BF16}, {_DENSE}, bool use_cublaslt=False",
+    contractions.fp8_einsum: f"str expr, {_FP8}, {_DENSE}, int[] recipe=[1, 128, 128]",
+    hyper_connection.tf32_hc_prenorm_gemm:
+        f"{_BF16}, Tensor(e!) sqr_sum, int? num_splits=None",
+}
+
 _CAST = "Tensor x, bool use_ue8m0, int gran_k=128"
 _PACKED = "bool use_packed_ue8m0=False"
 
@@ -71,7 +82,7 @@ _PACKED = "bool use_packed_ue8m0=False"
 # results, and the extension leaves tensors without memory alone.
 _FUNCTIONS = {
     math.per_token_cast_to_fp8: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
-    math.per_channel_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
+    math.per_channel_cast_to_fp8: f"{_CAST}, *, Tensor? sizes=None -> (Tensor, Tensor)",
     math.per_block_cast_to_fp8: f"{_CAST} -> (Tensor, Tensor)",
     math.per_custom_dims_cast_to_fp8: "Tensor x, int[] dims, bool use_ue8m0 -> (Tensor, Tensor)",
     math.per_token_cast_to_fp4: f"{_CAST}, {_PACKED} -> (Tensor, Tensor)",
@@ -84,6 +95,33 @@ _FUNCTIONS = {
     scale_layout.get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor:
         "Tensor sf, Tensor grouped_layout, int[]? ks_cpu, int gran_k, int k_alignment=128, "
         "bool use_psum_layout=False -> Tensor",
+}
+
+_MOE = {
+    moe._route_tokens: "Tensor ids, SymInt num_groups, str layout, SymInt? alignment, "
+                       "SymInt? num_rows -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    moe._permute: "Tensor x, Tensor rows, Tensor sources, Tensor? weights=None, bool factors=False"
+                  " -> Tensor",
+    moe._unpermute: "Tensor x, Tensor rows, Tensor? weights=None, str? dtype=None -> Tensor",
+    moe._dot_rows: "Tensor a, Tensor b, Tensor rows -> Tensor",
+}
+
+
+_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
+          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
+          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
+_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
+                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
+                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
+                "-> Tensor"
+
+# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
+_LOGITS_FUNCTIONS = {
+    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
+    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+    "get_paged_mqa_logits_metadata": (
+        mqa_logits._metadata,
+        "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
 }
 
 
@@ -101,6 +139,13 @@ def _unpack(function, paired):
 
     def run(a, sfa, b, sfb, *rest, **keywords):
         function((a, sfa), (b, sfb), *rest, **keywords)
+    return run
+
+
+def _unpack_named(function):
+    """`function` of an expression and pairs with its operands in pieces."""
+    def run(expr, a, sfa, b, sfb, *rest, **keywords):
+        function(expr, (a, sfa), (b, sfb), *rest, **keywords)
     return run
 
 
@@ -175,9 +220,17 @@ def _register_all():
         _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8_OPERANDS)))
     for name, (schema, length) in _legacy_schemas().items():
         _register(name, schema + ") -> ()", _gather_tuple(getattr(legacy, name), length))
+    for function, schema in _OTHERS.items():
+        paired = function is contractions.fp8_einsum
+        _register(function.__name__, schema + ") -> ()",
+                  _unpack_named(function) if paired else function)
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
+    for function, schema in _MOE.items():
+        _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
+    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+        _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))
@@ -197,6 +250,11 @@ def call(name, a, b, d, *rest, **keywords):
         operator(*pairs[0], *pairs[1], d, *rest, **keywords)
     else:
         operator(a, b, d, *rest, **keywords)
+
+
+def operator(name):
+    """The operator of a product, for its arguments in pieces."""
+    return getattr(torch.ops.deep_gemm, name).default
 
 
 def call_legacy(name, *arguments):

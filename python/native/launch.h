@@ -2,7 +2,7 @@
  *
  * How a call of the library is made from Python: on the current stream of the output's device, with
  * workspace from the output's own framework, while other Python threads run. launch.c implements it;
- * products.c, k_grouped.c, casts.c and layouts.c call it.
+ * products.c, k_grouped.c, casts.c, layouts.c and permutes.c call it.
  */
 #ifndef DGPY_LAUNCH_H
 #define DGPY_LAUNCH_H

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cpu/k_grouped.h"
 #include "cpu/m_grouped.h"
+#include "cpu/route.h"
 #include "cuda/device.h"
 #include "cuda/memory.h"
 #include "model/span.h"
@@ -97,6 +98,25 @@ dg_status_t dg_check_k_grouped_values(const dg_call_t *call, const dg_launch_t *
     if (!checks) return DG_STATUS_OK;
     dg_k_grouped_problem_t on_host = *problem;
     return release(&copies, check_k(call, &copies, &on_host));
+}
+
+static dg_status_t check_slots(dg_host_copies_t *copies, dg_tensor_t *slots, const char *name,
+    const char *what, int64_t limit) {
+    DG_TRY(bring(copies, name, slots));
+    DG_TRY(wait_for(copies));
+    return dg_cpu_check_slots(slots, name, what, limit);
+}
+
+dg_status_t dg_check_slot_values(const dg_call_t *call, const dg_launch_t *launch,
+    const dg_tensor_t *slots, const char *name, const char *what, int64_t limit) {
+    dg_host_copies_t copies;
+    bool checks;
+    if (call->options.group_values == DG_GROUP_VALUES_CLAMP) return DG_STATUS_OK;
+    if (slots->device.type != DG_DEVICE_CUDA) return dg_cpu_check_slots(slots, name, what, limit);
+    DG_TRY(open_copies(call, launch, slots->device.id, &copies, &checks));
+    if (!checks) return DG_STATUS_OK;
+    dg_tensor_t on_host = *slots;
+    return release(&copies, check_slots(&copies, &on_host, name, what, limit));
 }
 
 static dg_status_t read_copy(dg_call_groups_t *read, const dg_call_t *call,

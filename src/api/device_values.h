@@ -3,7 +3,7 @@
  * Values in GPU memory - group sizes, offsets, indices, lists of rows - checked as those of the host
  * are, where a context's check_device asks for that: they are copied to the host, which waits for
  * the stream, and go through the CPU backend's reading. Called by the entry points of grouped
- * families before they launch; calls cpu, cuda and model.
+ * families and of moe.h before they launch; calls cpu, cuda and model.
  */
 #ifndef DG_API_DEVICE_VALUES_H
 #define DG_API_DEVICE_VALUES_H
@@ -17,6 +17,11 @@ dg_status_t dg_check_m_grouped_values(const dg_call_t *call, const dg_launch_t *
     int32_t ordinal, const dg_m_grouped_problem_t *problem);
 dg_status_t dg_check_k_grouped_values(const dg_call_t *call, const dg_launch_t *launch,
     int32_t ordinal, const dg_k_grouped_problem_t *problem);
+
+/* Entries of `slots` [tokens, topk], wherever they lie, that are `limit` or more; negative ones pass. Under
+ * CLAMP nothing is looked at. name: the argument's; what: of what there are `limit`. */
+dg_status_t dg_check_slot_values(const dg_call_t *call, const dg_launch_t *launch,
+    const dg_tensor_t *slots, const char *name, const char *what, int64_t limit);
 
 /* dg_read_groups() for values that may lie on a GPU: there they are read where check_device asks
  * for it, else `read` stays empty. */

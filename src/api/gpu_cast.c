@@ -4,55 +4,19 @@
  */
 #include "api/gpu_cast.h"
 
+#include "api/gpu_target.h"
 #include "base/error.h"
 #include "base/integer.h"
-#include "cuda/run_cast.h"
-#include "jit/jit.h"
 #include "model/quantized.h"
 #include "model/tensor.h"
 #include "plan/cast.h"
 #include "plan/scale_copy.h"
 
-/* A device, and how this call is launched on it. */
-typedef struct dg_cast_target_t {
-    dg_cuda_device_t *device;
-    const dg_machine_t *machine;
-    dg_cuda_order_t order;
-    bool only_prepares; /* kernels are made ready, nothing is launched */
-    int32_t psum_alignment;
-} dg_cast_target_t;
-
-static dg_status_t open_target(
-    const dg_call_t *call, int32_t ordinal, const dg_launch_t *launch, dg_cast_target_t *target) {
-    DG_TRY(dg_cuda_open(ordinal, &target->device));
-    target->machine = dg_cuda_machine(target->device);
-    target->order.stream = launch == NULL ? NULL : launch->stream;
-    target->order.pdl = call->options.pdl == DG_ON;
-    target->only_prepares = dg_only_prepares(launch);
-    target->psum_alignment = call->options.mk_alignment;
-    return DG_STATUS_OK;
-}
-
-static dg_status_t find_function(
-    const dg_cast_target_t *target, const dg_plan_stage_t *stage, dg_cuda_function_t **function) {
-    return dg_jit_function(target->device, &stage->specialisation, stage->shared_bytes,
-        target->order.stream, function);
-}
-
-static dg_status_t run_stage(
-    const dg_cast_target_t *target, const dg_plan_stage_t *stage, const void *args) {
-    dg_cuda_function_t *function;
-    DG_TRY(find_function(target, stage, &function));
-    if (target->only_prepares) return DG_STATUS_OK;
-    return dg_cuda_run_stage(target->device, stage, function, &target->order, args);
-}
-
 /* All kernels are there before the first is launched. */
-static dg_status_t run_launches(
-    const dg_cast_target_t *target, const dg_cast_launches_t *launches) {
+static dg_status_t run_launches(const dg_gpu_target_t *target, const dg_cast_launches_t *launches) {
     dg_cuda_function_t *functions[DG_MAX_CAST_LAUNCHES];
     for (int32_t i = 0; i < launches->count; i++)
-        DG_TRY(find_function(target, &launches->launch[i].stage, &functions[i]));
+        DG_TRY(dg_find_stage_function(target, &launches->launch[i].stage, &functions[i]));
     for (int32_t i = 0; i < launches->count && !target->only_prepares; i++) {
         const dg_cast_launch_t *one = &launches->launch[i];
         DG_TRY(dg_cuda_run_stage(
@@ -97,8 +61,8 @@ static dg_quantized_t quantized_of(const dg_quantized_t *q, const dg_tensor_t *x
     return part;
 }
 
-static dg_status_t quantize_groups(const dg_cast_target_t *target, const dg_quantize_args_t *args,
-    const dg_call_groups_t *groups) {
+static dg_status_t quantize_groups(
+    const dg_gpu_target_t *target, const dg_quantize_args_t *args, const dg_call_groups_t *groups) {
     const int outputs = dg_tensor_given(&args->out[1].data) ? 2 : 1;
     int64_t scale_row[2] = {0, 0};
     for (int s = 0; s < outputs; s++) DG_TRY(check_rows_of_bytes(&args->out[s], &args->x));
@@ -119,16 +83,16 @@ static dg_status_t quantize_groups(const dg_cast_target_t *target, const dg_quan
 
 dg_status_t dg_gpu_quantize(const dg_call_t *call, const dg_quantize_args_t *args,
     const dg_call_groups_t *groups, const dg_launch_t *launch) {
-    dg_cast_target_t target;
+    dg_gpu_target_t target;
     dg_cast_launches_t launches;
-    DG_TRY(open_target(call, args->x.device.id, launch, &target));
+    DG_TRY(dg_open_gpu_target(call, args->x.device.id, launch, &target));
     if (args->groups.form != DG_GROUPS_NONE && !dg_groups_on_device(&args->groups))
         return quantize_groups(&target, args, groups);
     dg_plan_quantize(args, target.psum_alignment, target.machine, &launches);
     return run_launches(&target, &launches);
 }
 
-static dg_status_t dequantize_groups(const dg_cast_target_t *target,
+static dg_status_t dequantize_groups(const dg_gpu_target_t *target,
     const dg_dequantize_args_t *args, const dg_call_groups_t *groups) {
     int64_t scale_row = 0;
     DG_TRY(check_rows_of_bytes(&args->q, &args->x));
@@ -148,9 +112,9 @@ static dg_status_t dequantize_groups(const dg_cast_target_t *target,
 
 dg_status_t dg_gpu_dequantize(const dg_call_t *call, const dg_dequantize_args_t *args,
     const dg_call_groups_t *groups, const dg_launch_t *launch) {
-    dg_cast_target_t target;
+    dg_gpu_target_t target;
     dg_cast_launches_t launches;
-    DG_TRY(open_target(call, args->x.device.id, launch, &target));
+    DG_TRY(dg_open_gpu_target(call, args->x.device.id, launch, &target));
     if (args->groups.form != DG_GROUPS_NONE && !dg_groups_on_device(&args->groups))
         return dequantize_groups(&target, args, groups);
     dg_plan_dequantize(args, target.psum_alignment, target.machine, &launches);
@@ -161,15 +125,15 @@ dg_status_t dg_gpu_dequantize(const dg_call_t *call, const dg_dequantize_args_t 
 
 dg_status_t dg_gpu_scale_convert(const dg_call_t *call, const dg_scale_convert_args_t *args,
     int64_t blocks, const dg_launch_t *launch) {
-    dg_cast_target_t target;
+    dg_gpu_target_t target;
     dg_plan_stage_t stage;
     dg_any_scale_copy_args_t copy;
-    DG_TRY(open_target(call, args->dst.device.id, launch, &target));
+    DG_TRY(dg_open_gpu_target(call, args->dst.device.id, launch, &target));
     dg_plan_scale_copy(args, blocks, target.psum_alignment, target.machine, &stage, &copy);
-    return run_stage(&target, &stage, &copy);
+    return dg_run_gpu_stage(&target, &stage, &copy);
 }
 
-static dg_status_t pack_groups(const dg_cast_target_t *target,
+static dg_status_t pack_groups(const dg_gpu_target_t *target,
     const dg_scale_pack_k_grouped_args_t *args, const dg_call_groups_t *groups) {
     int64_t row = 0, word = 0;
     for (int64_t g = 0; g < groups->count; g++) {
@@ -185,7 +149,7 @@ static dg_status_t pack_groups(const dg_cast_target_t *target,
         word += words;
         if (blocks == 0) continue;
         dg_plan_scale_words(&part, tokens, target->psum_alignment, target->machine, &stage, &pack);
-        DG_TRY(run_stage(target, &stage, &pack));
+        DG_TRY(dg_run_gpu_stage(target, &stage, &pack));
     }
     return DG_STATUS_OK;
 }
@@ -193,11 +157,11 @@ static dg_status_t pack_groups(const dg_cast_target_t *target,
 dg_status_t dg_gpu_scale_pack_k_grouped(const dg_call_t *call,
     const dg_scale_pack_k_grouped_args_t *args, const dg_call_groups_t *groups,
     const dg_launch_t *launch) {
-    dg_cast_target_t target;
+    dg_gpu_target_t target;
     dg_plan_stage_t stage;
     dg_any_cast_args_t pack;
-    DG_TRY(open_target(call, args->dst.device.id, launch, &target));
+    DG_TRY(dg_open_gpu_target(call, args->dst.device.id, launch, &target));
     if (!dg_groups_on_device(&args->groups)) return pack_groups(&target, args, groups);
     dg_plan_scale_words(args, INT64_MAX / 4, target.psum_alignment, target.machine, &stage, &pack);
-    return run_stage(&target, &stage, &pack);
+    return dg_run_gpu_stage(&target, &stage, &pack);
 }

@@ -236,6 +236,30 @@ static void context_of_a_gpu(void **state) {
     assert_int_equal(dg_context_create(&other, &options), DG_STATUS_BAD_DEVICE);
 }
 
+static void ids_and_rows_of_slots(void **state) {
+    (void)state;
+    const int before = launches();
+    char *lists = list;
+    int32_t *ids = memory, *rows = values;
+    dg_route_tokens_args_t route = DG_ROUTE_TOKENS_ARGS_INIT;
+    route.ids = on_gpu(dg_tensor_2d(ids, DG_DTYPE_I32, 2, 2));
+    route.rows = on_gpu(dg_tensor_2d(lists + 40000, DG_DTYPE_I32, 2, 2));
+    route.counts = on_gpu(dg_tensor_1d(lists + 50000, DG_DTYPE_I32, GROUPS));
+    route.ends = on_gpu(dg_tensor_1d(lists + 60000, DG_DTYPE_I32, GROUPS));
+    route.sources = on_gpu(dg_tensor_1d(lists + 70000, DG_DTYPE_I32, 4));
+    ids[0] = 0, ids[1] = -1, ids[2] = 2, ids[3] = GROUPS;
+    check_refused(dg_route_tokens(ctx, &route, NULL), before, "ids", "entry [1, 1] is 3");
+    dg_unpermute_rows_args_t back = DG_UNPERMUTE_ROWS_ARGS_INIT;
+    back.x = on_gpu(dg_tensor_2d((char *)memory + 100000, DG_DTYPE_F32, 5, N));
+    back.rows = on_gpu(dg_tensor_2d(rows, DG_DTYPE_I32, 2, 2));
+    back.out = on_gpu(dg_tensor_2d((char *)memory + 200000, DG_DTYPE_F32, 2, N));
+    rows[0] = 4, rows[1] = 5, rows[2] = rows[3] = -1;
+    check_refused(dg_unpermute_rows(ctx, &back, NULL), before, "rows", "entry [0, 1] is 5");
+    ids[3] = rows[1] = 1;
+    check_accepted(dg_route_tokens(ctx, &route, NULL), before);
+    check_accepted(dg_unpermute_rows(ctx, &back, NULL), before);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_groups),
@@ -246,6 +270,7 @@ int main(void) {
         cmocka_unit_test(groups_of_a_cast),
         cmocka_unit_test(nobody_waits_unasked),
         cmocka_unit_test(context_of_a_gpu),
+        cmocka_unit_test(ids_and_rows_of_slots),
     };
     controls = open_fake_driver();
     return cmocka_run_group_tests_name("check_device", tests, set_up, tear_down);

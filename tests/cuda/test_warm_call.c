@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole calls of each GEMM family on a device of the fake driver, with the kernels that are built
+ * Whole calls of each GEMM family, and of deep_gemm/moe.h, on a device of the fake driver, with the kernels that are built
  * into the library: once everything is warm they ask for no memory, take no lock, read no
  * environment and format no text, in whatever context of the caller; and a prepared call finds
  * everything warm. Skipped in a build without kernels.
@@ -180,6 +180,53 @@ static void tokens_in_groups(void **state) {
     assert_int_equal(dg_device_free(gpu, launch.workspace), DG_STATUS_OK);
 }
 
+static dg_status_t route(const void *args, const dg_launch_t *launch) {
+    return dg_route_tokens(NULL, args, launch);
+}
+
+static dg_status_t permute(const void *args, const dg_launch_t *launch) {
+    return dg_permute_rows(NULL, args, launch);
+}
+
+static dg_status_t unpermute(const void *args, const dg_launch_t *launch) {
+    return dg_unpermute_rows(NULL, args, launch);
+}
+
+static dg_status_t dot(const void *args, const dg_launch_t *launch) {
+    return dg_dot_rows(NULL, args, launch);
+}
+
+static void tokens_to_experts(void **state) {
+    (void)state;
+    enum { TOPK = 2 };
+    const dg_launch_t launch = DG_LAUNCH_INIT;
+    char *lists = buffers[5];
+    dg_route_tokens_args_t to = DG_ROUTE_TOKENS_ARGS_INIT;
+    to.ids = on_gpu(dg_tensor_2d(lists, DG_DTYPE_I32, M, TOPK));
+    to.rows = on_gpu(dg_tensor_2d(lists + 8192, DG_DTYPE_I32, M, TOPK));
+    to.sources = on_gpu(dg_tensor_1d(lists + 16384, DG_DTYPE_I32, M * TOPK));
+    to.counts = on_gpu(dg_tensor_1d(lists + 24576, DG_DTYPE_I32, GROUPS));
+    to.ends = on_gpu(dg_tensor_1d(lists + 28672, DG_DTYPE_I32, GROUPS));
+    check(route, &to, &launch);
+    dg_permute_rows_args_t there = DG_PERMUTE_ROWS_ARGS_INIT;
+    there.x = on_gpu(dg_tensor_2d(buffers[0], DG_DTYPE_BF16, M, N));
+    there.rows = to.rows;
+    there.sources = to.sources;
+    there.out = on_gpu(dg_tensor_2d(buffers[1], DG_DTYPE_BF16, M * TOPK, N));
+    check(permute, &there, &launch);
+    dg_unpermute_rows_args_t back = DG_UNPERMUTE_ROWS_ARGS_INIT;
+    back.x = there.out;
+    back.rows = to.rows;
+    back.out = on_gpu(dg_tensor_2d(buffers[4], DG_DTYPE_F32, M, N));
+    check(unpermute, &back, &launch);
+    dg_dot_rows_args_t products = DG_DOT_ROWS_ARGS_INIT;
+    products.a = there.x;
+    products.b = there.out;
+    products.rows = to.rows;
+    products.out = on_gpu(dg_tensor_2d(buffers[4], DG_DTYPE_F32, M, TOPK));
+    check(dot, &products, &launch);
+}
+
 /* An allocator that tells what it was asked. */
 typedef struct asked_t {
     size_t bytes;
@@ -240,6 +287,7 @@ int main(void) {
         cmocka_unit_test(bf16_dense),
         cmocka_unit_test(rows_in_groups),
         cmocka_unit_test(tokens_in_groups),
+        cmocka_unit_test(tokens_to_experts),
         cmocka_unit_test(workspace_of_an_allocator),
     };
     return cmocka_run_group_tests_name("warm_call", tests, set_up, tear_down);

@@ -2,6 +2,7 @@
  *
  * Uses every primitive once, so that a compiler and ptxas see all of their text. Built for sm_90a
  * by the tests of kernels/CMakeLists.txt with nvcc and NVRTC; never run. */
+#include "device/arithmetic.cuh"
 #include "device/barrier.cuh"
 #include "device/bulk.cuh"
 #include "device/bytes.cuh"
@@ -12,6 +13,7 @@
 #include "device/global.cuh"
 #include "device/matrix.cuh"
 #include "device/mbarrier.cuh"
+#include "device/relu.cuh"
 #include "device/shared.cuh"
 #include "device/swizzle.cuh"
 #include "device/tensormap.cuh"
@@ -97,6 +99,7 @@ use_memory(
     st_global_u64(out + 12, ld_global_u64(out + 14) + ld_global_u8(out) + ld_global_u16(out));
     st_global_u32(out, sum + ld_global_u32(out) + (uint32_t)clock_cycles());
     st_global_u16(out + 9, (uint16_t)sum);
+    st_global_f32((float *)out + 9, multiply((float)count_bits(sum), 3.0f));
     st_global_u8(out + 10, max_u16x2(sum, 7) + encode_e4m3x2(fused_multiply_add(1, 2, 3), 1));
     st_global_f32(out + 1, ld_global_f32(out) + ld_constant_f32(out + 7));
     dependency_wait();
@@ -133,7 +136,8 @@ KERNEL(256) use_warp(float *out) {
     pin_f32(d[2]);
     pin_f32_array(d, 4);
     a[0] = choose_bytes(a[0], a[1], 0x7213) + f16x2_from_e4m3x2(a[2]);
-    const uint32_t packed = a[0] + pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(f);
+    const uint32_t packed =
+        a[0] + pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(relu_f32(f));
     st_global_u32(
         out + thread_index(), packed + swizzle_128(lane) + swizzle_64(lane) + swizzle_32(lane) +
                                   (uint32_t)make_descriptor_k128(base) +

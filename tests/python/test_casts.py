@@ -165,3 +165,23 @@ def test_any_shape(m, n, use_ue8m0, kind, seed, framework):
     gran = {"token": (1, 128), "channel": (128, 1), "block": (128, 128)}[kind]
     actual = getattr(deep_gemm, f"per_{kind}_cast_to_fp8")(x, use_ue8m0)
     assert_same(framework, actual, to_fp8(x32, gran, use_ue8m0))
+
+
+@pytest.mark.parametrize("sizes", ([70, 0, 130, 55], [0, 255, 0], [1, 127, 1, 126], []))
+@pytest.mark.parametrize("gran_k", (32, 128))
+def test_channel_cast_of_groups(framework, rng, sizes, gran_k):
+    """The cast of each group by itself, rows of factors without gaps; NaN behind the last group."""
+    x, x32 = values(framework, rng, (260, 40), "bfloat16")
+    x32 = x32[:sum(sizes)]
+    padded = framework.make(np.concatenate([x32, np.full((260 - len(x32), 40), np.nan)]), "bfloat16")
+    data, scale = deep_gemm.per_channel_cast_to_fp8(
+        padded, False, gran_k, sizes=framework.make(np.array(sizes, np.int32), "int32"))
+    assert tuple(scale.shape) == ((260 + len(sizes) * (gran_k - 1)) // gran_k, 40)
+    row = block = 0
+    for size in sizes:
+        if size == 0:
+            continue
+        wanted = to_fp8(x32[row:row + size], (gran_k, 1), False)
+        blocks = len(wanted[1])
+        assert_same(framework, (data[row:row + size], scale[block:block + blocks]), wanted)
+        row, block = row + size, block + blocks

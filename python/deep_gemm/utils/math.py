@@ -8,7 +8,7 @@
 All in FP32 with IEEE division. x is bfloat16 or float32 (other floats are widened first), a torch
 tensor or a numpy array; results are of the same framework.
 """
-from .. import _native
+from .. import _groups, _native
 from .._tensor import (
     contiguous, dtype_name, empty, expect_tensor, is_torch, to_float32, traceable, view_as)
 
@@ -99,11 +99,27 @@ def per_token_cast_to_fp8(x, use_ue8m0, gran_k=128, use_packed_ue8m0=False):
 
 
 @traceable
-def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128):
+def per_channel_cast_to_fp8(x, use_ue8m0, gran_k=128, *, sizes=None):
     """x [m, n] -> (float8_e4m3fn [m, n], float32 [ceil(m / gran_k), n]): one for gran_k rows of
-    each column."""
+    each column.
+
+    sizes   int32 or int64 [G], rows of each group, on x's device: blocks of rows end with their
+            group, and group g has ceil(sizes[g] / gran_k) rows of factors behind those of the groups
+            before, as K-grouped products read them. There are (m + G (gran_k - 1)) // gran_k rows of
+            factors, the most that any sizes need; what lies behind the last group is undefined
+
+    >>> dy_fp8 = deep_gemm.per_channel_cast_to_fp8(dy, False, sizes=tokens_of_expert)
+    """
     _expect_matrix(x, gran_k)
-    return _cast_to_fp8(x, (gran_k, 1), use_ue8m0)
+    if sizes is None:
+        return _cast_to_fp8(x, (gran_k, 1), use_ue8m0)
+    expect_tensor(sizes, "sizes", 1)
+    m, n = x.shape
+    data = empty(x, [m, n], "float8_e4m3fn")
+    scale = empty(x, [(m + sizes.shape[0] * (gran_k - 1)) // gran_k, n], "float32")
+    _native.quantize(_readable(x), (data, scale, (gran_k, 1), use_ue8m0, _LAST), None,
+                     (_groups.SIZES, sizes, 0, None))
+    return data, scale
 
 
 @traceable
