@@ -6,6 +6,7 @@
  * warm call asks for nothing; captures; and what happens when cuBLASLt refuses.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -401,6 +402,36 @@ static void any_number_of_products(void **state) {
     assert_int_equal(dg_set_num_sms(NULL, 0), DG_STATUS_OK);
 }
 
+enum { THREADS = 4, SHARED = 40 };
+
+static void *prepare_all(void *args) {
+    dg_cublaslt_gemm_args_t own = *(const dg_cublaslt_gemm_args_t *)args;
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.prepare = 1;
+    for (int32_t i = 0; i < SHARED; i++) {
+        own.b.stride[0] = 500 + i; /* nothing is read */
+        if (dg_cublaslt_gemm(NULL, &own, &launch) != DG_STATUS_OK) return args;
+    }
+    return NULL;
+}
+
+/* Threads that want the same products at once: each is made once, and all get it. */
+static void threads_share_products(void **state) {
+    (void)state;
+    dg_cublaslt_gemm_args_t args = make_call(0, DG_DTYPE_BF16, DG_DTYPE_F32, 0, 0);
+    args.a.device.id = args.b.device.id = args.d.device.id = 1;
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, prepare_all, &args), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(lt->calls[FAKE_LT_cublasLtMatmulAlgoGetHeuristic], SHARED);
+    assert_false(outside);
+}
+
 static fake_cublaslt_t *open_fake_cublaslt(void) {
     fake_cublaslt_fn *get;
     const char *path = getenv("DG_CUBLASLT");
@@ -433,6 +464,7 @@ int main(void) {
         cmocka_unit_test_setup(refusals_of_cublaslt, reset),
         cmocka_unit_test_setup(lines_that_overlap_are_refused, reset),
         cmocka_unit_test_setup(nothing_to_do, reset),
+        cmocka_unit_test_setup(threads_share_products, reset),
         cmocka_unit_test_setup(any_number_of_products, reset),
     };
     return cmocka_run_group_tests_name("cublaslt", tests, NULL, NULL);
