@@ -384,6 +384,18 @@ static void nothing_to_do(void **state) {
     for (int i = 0; i < FAKE_LT_CALL_COUNT; i++) assert_int_equal(lt->calls[i], 0);
 }
 
+/* A sum of nothing is a kernel of ours: of whatever types, cuBLASLt is not asked. */
+static void an_empty_sum_is_our_own(void **state) {
+    (void)state;
+    dg_cublaslt_gemm_args_t args = make_call(0, DG_DTYPE_F16, DG_DTYPE_F32, 1, 0);
+    args.a.shape[1] = args.b.shape[1] = 0;
+    const dg_status_t status = dg_cublaslt_gemm(NULL, &args, NULL);
+    for (int i = 0; i < FAKE_LT_CALL_COUNT; i++) assert_int_equal(lt->calls[i], 0);
+    if (status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_COMPILER) skip(); /* no kernels */
+    assert_int_equal(status, DG_STATUS_OK);
+    assert_true(atomic_load(&controls.driver->calls[FAKE_cuLaunchKernelEx]) > 0);
+}
+
 /* More products than are kept: the rest is made for one call and leaves nothing behind. */
 static void any_number_of_products(void **state) {
     (void)state;
@@ -464,6 +476,7 @@ int main(void) {
         cmocka_unit_test_setup(refusals_of_cublaslt, reset),
         cmocka_unit_test_setup(lines_that_overlap_are_refused, reset),
         cmocka_unit_test_setup(nothing_to_do, reset),
+        cmocka_unit_test_setup(an_empty_sum_is_our_own, reset),
         cmocka_unit_test_setup(threads_share_products, reset),
         cmocka_unit_test_setup(any_number_of_products, reset),
     };
