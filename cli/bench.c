@@ -27,6 +27,8 @@
 typedef struct bench_t {
     cli_settings_t settings;
     int64_t repeat;
+    int64_t flush; /* MB written in front of each run */
+    bool csv;
     const char *shapes; /* file or folder */
     double yardstick;   /* GFLOP/s of sgemm, NaN: none */
     double copy;        /* GB/s read and written by memcpy */
@@ -39,8 +41,15 @@ static bool apply(void *target, const char *name, const char *value, char *error
         self->shapes = value;
         return true;
     }
+    if (strcmp(name, "csv") == 0) {
+        self->csv = true;
+        return true;
+    }
     if (strcmp(name, "repeat") == 0) {
         return cli_parse_integer(value, 1, 100000, &self->repeat, error);
+    }
+    if (strcmp(name, "flush") == 0) {
+        return cli_parse_integer(value, 0, 65536, &self->flush, error);
     }
     return cli_settings_apply(&self->settings, name, value, &known, error);
 }
@@ -86,7 +95,7 @@ static double measure_copy(int64_t repeat) {
     copy_t buffers = {cli_allocate(COPY_BYTES), cli_allocate(COPY_BYTES)};
     memset(buffers.from, 1, COPY_BYTES);
     cli_times_t times = {0};
-    cli_measure(copy, &buffers, repeat, &times);
+    cli_measure(copy, &buffers, &(cli_repeat_t){repeat, 0}, &times);
     free(buffers.from);
     free(buffers.to);
     return 2e-9 * (double)COPY_BYTES / times.least;
@@ -113,6 +122,7 @@ static void print_head(bench_t *self) {
         cli_json_integer(&json, "cores", cli_count_cores());
         cli_json_integer(&json, "threads", self->settings.threads);
         cli_json_text(&json, "isa", isa);
+        cli_json_integer(&json, "flush_mb", self->flush);
         cli_json_text(&json, "yardstick", note);
         cli_json_number(&json, "yardstick_gflop_per_s", self->yardstick);
         cli_json_number(&json, "memcpy_gb_per_s", self->copy);
@@ -120,15 +130,18 @@ static void print_head(bench_t *self) {
         cli_json_end_line(&json);
         return;
     }
-    printf("date       %s\n", date);
-    printf("library    deep_gemm %s\n", dg_version());
-    printf("processor  %s, %d cores\n", model, cli_count_cores());
-    printf("settings   %s, threads: %" PRId64 ", median of %" PRId64 " runs\n", isa,
+    FILE *out = self->csv ? stderr : stdout; /* CSV is for other programs, and has no head */
+    fprintf(out, "date       %s\n", date);
+    fprintf(out, "library    deep_gemm %s\n", dg_version());
+    fprintf(out, "processor  %s, %d cores\n", model, cli_count_cores());
+    fprintf(out, "settings   %s, threads: %" PRId64 ", median of %" PRId64 " runs", isa,
         self->settings.threads, self->repeat);
-    printf("yardstick  %s", note);
-    if (isfinite(self->yardstick)) printf(": %d^3 at %.1f GFLOP/s", YARDSTICK, self->yardstick);
-    printf("\nmemcpy     %.1f GB/s read and written by one thread\n\n", self->copy);
-    fflush(stdout);
+    if (self->flush > 0) fprintf(out, ", %" PRId64 " MB written in front of each", self->flush);
+    fprintf(out, "\nyardstick  %s", note);
+    if (isfinite(self->yardstick))
+        fprintf(out, ": %d^3 at %.1f GFLOP/s", YARDSTICK, self->yardstick);
+    fprintf(out, "\nmemcpy     %.1f GB/s read and written by one thread\n\n", self->copy);
+    fflush(out);
 }
 
 static int bench_all(bench_t *self, const cli_shape_t *shapes, size_t count, dg_context_t *ctx) {
@@ -136,13 +149,14 @@ static int bench_all(bench_t *self, const cli_shape_t *shapes, size_t count, dg_
     print_head(self);
     cli_report_t report;
     cli_report_begin(&report, self->settings.json);
+    report.as_csv = self->csv;
+    const cli_repeat_t repeat = {self->repeat, self->flush * 1000000};
     cli_progress_t progress;
     cli_progress_begin(&progress, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
         cli_result_t result;
         char error[CLI_TEXT];
-        if (cli_run_shape(&shapes[i], ctx, self->repeat, REFERENCE_WORK, &result, error) !=
-            CLI_RAN) {
+        if (cli_run_shape(&shapes[i], ctx, &repeat, REFERENCE_WORK, &result, error) != CLI_RAN) {
             cli_progress_hide(&progress);
             fprintf(stderr, "deepgemm bench: %s\n", error);
             status = CLI_EXIT_FAILED;
@@ -169,6 +183,9 @@ static int bench(const cli_verb_t *verb, int argc, char **argv) {
     cli_shape_t *shapes = NULL;
     size_t count = 0;
     int status = CLI_EXIT_FAILED;
+    if (self.csv && self.settings.json) {
+        return cli_usage_error(verb, "--csv and --json: expected one of them");
+    }
     if (!read_all(self.shapes, &shapes, &count, error)) {
         fprintf(stderr, "deepgemm bench: %s\n", error);
     } else {
@@ -185,6 +202,10 @@ static const cli_option_t options[] = {
         "A shapes file, or a folder whose files cpu_*.json are read [bench/shapes, "
         "else the installed ones]."},
     {"repeat", "N", "Measured runs of each shape, after one to warm up [5]."},
+    {"flush", "MB",
+        "Megabytes written in front of each run, so that caches hold nothing of it; 0: caches stay "
+        "warm [0]."},
+    {"csv", NULL, "Print comma-separated values; what it ran on goes to the error stream."},
     CLI_SETTINGS_OPTIONS,
 };
 

@@ -6,6 +6,7 @@
 #include "measure.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "buffer.h"
@@ -21,20 +22,31 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-bool cli_measure(bool (*run)(void *self), void *self, int64_t repeat, cli_times_t *times) {
+/* One run with the clock, or false. flush: [repeat->flush] bytes. */
+static bool time_run(bool (*run)(void *self), void *self, const cli_repeat_t *repeat,
+    unsigned char *flush, double *seconds) {
+    if (repeat->flush > 0) memset(flush, ++flush[0], (size_t)repeat->flush);
+    const double start = cli_seconds();
+    const bool ok = run(self);
+    *seconds = cli_seconds() - start;
+    return ok;
+}
+
+bool cli_measure(
+    bool (*run)(void *self), void *self, const cli_repeat_t *repeat, cli_times_t *times) {
+    const int64_t count = repeat->count;
     if (!run(self)) return false;
-    double *seconds = cli_allocate((size_t)repeat * sizeof *seconds);
-    for (int64_t i = 0; i < repeat; i++) {
-        const double start = cli_seconds();
-        if (!run(self)) {
-            free(seconds);
-            return false;
-        }
-        seconds[i] = cli_seconds() - start;
+    double *seconds = cli_allocate((size_t)count * sizeof *seconds);
+    unsigned char *flush = cli_allocate((size_t)repeat->flush + 1);
+    flush[0] = 0;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < count; i++) ok = time_run(run, self, repeat, flush, &seconds[i]);
+    if (ok) {
+        qsort(seconds, (size_t)count, sizeof *seconds, compare);
+        times->least = seconds[0];
+        times->median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
     }
-    qsort(seconds, (size_t)repeat, sizeof *seconds, compare);
-    times->least = seconds[0];
-    times->median = (seconds[(repeat - 1) / 2] + seconds[repeat / 2]) / 2;
+    free(flush);
     free(seconds);
-    return true;
+    return ok;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Time: a monotonic clock, and the median and minimum of repeated runs.
+ * Time: a monotonic clock, and the median and minimum of repeated runs, with warm or cold caches.
  */
 #ifndef CLI_MEASURE_H
 #define CLI_MEASURE_H
@@ -14,8 +14,16 @@ typedef struct cli_times_t {
 
 double cli_seconds(void);
 
-/* Runs run(self) once to warm up, then `repeat` times with the clock. Stops and returns false when
- * a run returns false. */
-bool cli_measure(bool (*run)(void *self), void *self, int64_t repeat, cli_times_t *times);
+/* How runs are repeated. */
+typedef struct cli_repeat_t {
+    int64_t count;
+    int64_t
+        flush; /* bytes written in front of each run, so that caches hold nothing of it; 0: none */
+} cli_repeat_t;
+
+/* Runs run(self) once to warm up, then repeat->count times with the clock. Stops and returns false
+ * when a run returns false. */
+bool cli_measure(
+    bool (*run)(void *self), void *self, const cli_repeat_t *repeat, cli_times_t *times);
 
 #endif

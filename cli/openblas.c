@@ -63,7 +63,7 @@ bool cli_time_sgemm(
     cli_fill_values(sgemm.a, DG_DTYPE_F32, n * n, &random);
     cli_fill_values(sgemm.b, DG_DTYPE_F32, n * n, &random);
     cli_times_t times = {0, 0};
-    cli_measure(run_once, &sgemm, repeat, &times);
+    cli_measure(run_once, &sgemm, &(cli_repeat_t){repeat, 0}, &times);
     *seconds = times.least;
     snprintf(note, note_size, "OpenBLAS cblas_sgemm, kernels for %s", core_name());
     cli_pool_release(&pool);

@@ -17,11 +17,12 @@ void cli_report_begin(cli_report_t *report, bool as_json) {
     *report = (cli_report_t){.as_json = as_json, .json = {stdout, false}};
 }
 
-static void add_cell(cli_report_t *report, const char *heading, const char *text, bool right) {
+static void add_cell(
+    cli_report_t *report, const char *key, const char *heading, const char *text, bool right) {
     if (report->column >= CLI_MAX_COLUMNS) return;
     cli_column_t *column = &report->columns[report->column];
     if (report->column == report->num_columns) {
-        *column = (cli_column_t){heading, strlen(heading), right};
+        *column = (cli_column_t){key, heading, strlen(heading), right};
         report->num_columns++;
     }
     const size_t length = strlen(text);
@@ -46,7 +47,7 @@ void cli_report_text(
         begin_json_row(report);
         cli_json_text(&report->json, key, value);
     } else {
-        add_cell(report, heading, value, false);
+        add_cell(report, key, heading, value, false);
     }
 }
 
@@ -57,7 +58,7 @@ void cli_report_integer(cli_report_t *report, const char *key, const char *headi
     } else {
         char text[32];
         snprintf(text, sizeof text, "%" PRId64, value);
-        add_cell(report, heading, text, true);
+        add_cell(report, key, heading, text, true);
     }
 }
 
@@ -85,7 +86,7 @@ void cli_report_number(
     } else {
         char text[32];
         format_number(text, sizeof text, value, digits);
-        add_cell(report, heading, text, true);
+        add_cell(report, key, heading, text, true);
     }
 }
 
@@ -130,8 +131,31 @@ static void print_table(const cli_report_t *report) {
     }
 }
 
+/* A field of CSV: in quotes where it has to be. A value that does not exist ("-") is empty. */
+static void print_field(const char *text, bool last) {
+    if (strcmp(text, "-") == 0) text = "";
+    if (strpbrk(text, ",\"\n") != NULL) {
+        putchar('"');
+        for (; *text != 0; text++) printf(*text == '"' ? "\"\"" : "%c", *text);
+        putchar('"');
+    } else {
+        printf("%s", text);
+    }
+    putchar(last ? '\n' : ',');
+}
+
+static void print_csv(const cli_report_t *report) {
+    const size_t columns = report->num_columns;
+    for (size_t j = 0; j < columns; j++) print_field(report->columns[j].key, j + 1 == columns);
+    for (size_t row = 0; row + columns <= report->num_cells && columns > 0; row += columns) {
+        for (size_t j = 0; j < columns; j++) print_field(report->cells[row + j], j + 1 == columns);
+    }
+}
+
 void cli_report_end(cli_report_t *report, bool upright) {
-    if (upright && report->num_cells == report->num_columns) {
+    if (report->as_csv) {
+        print_csv(report);
+    } else if (upright && report->num_cells == report->num_columns) {
         print_list(report);
     } else {
         print_table(report);

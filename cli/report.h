@@ -25,13 +25,16 @@
 #define CLI_MAX_COLUMNS 20
 
 typedef struct cli_column_t {
-    const char *heading;
+    const char *key, *heading;
     size_t width;
     bool right; /* numbers stand to the right */
 } cli_column_t;
 
 typedef struct cli_report_t {
     bool as_json;
+    bool
+        as_csv; /* the table leaves as comma-separated values, under the names of JSON; set it after
+                  * cli_report_begin() */
     cli_json_t json;
     cli_column_t columns[CLI_MAX_COLUMNS];
     size_t num_columns;

@@ -17,8 +17,8 @@ static bool run_once(void *self) {
     return cli_case_run(runner->problem, runner->ctx) == DG_STATUS_OK;
 }
 
-cli_ran_t cli_run_shape(const cli_shape_t *shape, dg_context_t *ctx, int64_t repeat, int64_t work,
-    cli_result_t *result, char *error) {
+cli_ran_t cli_run_shape(const cli_shape_t *shape, dg_context_t *ctx, const cli_repeat_t *repeat,
+    int64_t work, cli_result_t *result, char *error) {
     cli_case_t problem;
     if (!cli_case_build(&problem, shape, error)) return CLI_RAN_NOT_SHAPE;
     runner_t runner = {&problem, ctx};

@@ -25,9 +25,9 @@ typedef enum cli_ran_t {
 } cli_ran_t;
 
 /* Builds the problem, runs and judges it once (`work` products in the reference at most), then
- * measures `repeat` runs. Otherwise than with CLI_RAN, writes one line into error[CLI_TEXT]. */
-cli_ran_t cli_run_shape(const cli_shape_t *shape, dg_context_t *ctx, int64_t repeat, int64_t work,
-    cli_result_t *result, char *error);
+ * measures it. Otherwise than with CLI_RAN, writes one line into error[CLI_TEXT]. */
+cli_ran_t cli_run_shape(const cli_shape_t *shape, dg_context_t *ctx, const cli_repeat_t *repeat,
+    int64_t work, cli_result_t *result, char *error);
 
 /* The cells of a row: what ran, time, rates, errors. With yardstick > 0 or NaN also the rate of
  * operations, at the least time, in percent of it (GFLOP/s); 0: no such cell. */

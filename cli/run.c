@@ -54,8 +54,9 @@ static int run_all(const cli_verb_t *verb, const run_t *self, const cli_shape_t 
     for (size_t i = 0; i < count; i++) {
         cli_result_t result;
         char error[CLI_TEXT];
+        const cli_repeat_t repeat = {self->repeat, 0};
         const cli_ran_t ran =
-            cli_run_shape(&shapes[i], ctx, self->repeat, REFERENCE_WORK, &result, error);
+            cli_run_shape(&shapes[i], ctx, &repeat, REFERENCE_WORK, &result, error);
         if (ran == CLI_RAN_NOT_SHAPE) {
             status = cli_usage_error(verb, "%s", error);
         } else if (ran == CLI_RAN_NOT_LIBRARY) {

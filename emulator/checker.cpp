@@ -107,6 +107,7 @@ static void remember(Granule &granule, const Access &mine, const Clocks &clocks)
         return same || ordered(old, clocks);
     };
     std::vector<Access> &list = granule.accesses;
+    if (list.capacity() == 0) list.reserve(4); // one allocation instead of three
     list.erase(std::remove_if(list.begin(), list.end(), superfluous), list.end());
     list.push_back(mine);
     if (mine.flags & ACCESS_WRITE) granule.written |= mine.bytes;

@@ -3,17 +3,11 @@
 // Implementation of product.h, the one place where the emulator's speed is arithmetic. Blocks of up
 // to 64 columns stay in registers; vector code for the machine at hand is picked at load time.
 #include "product.h"
+#include "vector_clones.h"
 
 #include <algorithm>
 
 namespace emu {
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_UNDEFINED__)
-#    define EMU_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#    define EMU_VECTOR_CLONES
-#endif
 
 EMU_VECTOR_CLONES
 static void full_block(const float *a, const float *b, float *c, uint32_t n, uint32_t k) {

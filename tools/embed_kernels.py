@@ -13,9 +13,12 @@ FP8 sums); with neither there are none, and the library compiles at run time. A 
 compile, spills or draws a remark C75xx is left out with a warning, so that another compiler than ours
 does not stop a user's build; with --strict it is an error, and a test of the library fails without
 it. Cubins, and what was wrong with the bad ones, are kept in the cache folder under a digest of text, macros, options and
-compiler, so that all builds of one tree compile each specialisation once."""
+compiler, so that all builds that share the folder compile each specialisation once: whoever compiles
+holds a lock on the key's file .lock, the others wait for what it keeps."""
 import argparse
 import concurrent.futures
+import contextlib
+import fcntl
 import hashlib
 import os
 import sys
@@ -141,12 +144,35 @@ def keep(path, data):
     os.replace(file.name, path)
 
 
+@contextlib.contextmanager
+def locked(path):
+    """Holds the lock of that file against other threads and processes; a holder that dies lets go. The
+    file stays: one that is removed might be somebody's lock already."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def read_entry(path):
+    """(cubin, None), (None, fault), or None if the cache has neither."""
+    cubin, fault = read_file(path + ".cubin"), read_file(path + ".fault")
+    if cubin is not None:
+        return cubin, None
+    return (None, fault.decode()) if fault is not None else None
+
+
 def compile_entry(name, macros, text, compiler, cache):
     """(cubin, None) of an entry or (None, what is wrong with it), out of the cache if it is there."""
     recipe = "\n".join([compiler.version_text, *compiler.options(TARGET), *macros, text])
     path = os.path.join(cache, f"{name}.{hashlib.sha256(recipe.encode()).hexdigest()[:32]}")
-    cubin, fault = read_file(path + ".cubin"), read_file(path + ".fault")
-    if cubin is None and fault is None:
+    found = read_entry(path)
+    if found:
+        return found
+    with locked(path + ".lock"):
+        found = read_entry(path) # another build may have made it meanwhile
+        if found:
+            return found
         print(" ".join(["compiling", name, *macros]), flush=True)
         cubin, log = compiler.compile(text, macros, TARGET)
         bad = "\n".join(compile_kernel.complaints(log)) if cubin else log
@@ -154,7 +180,7 @@ def compile_entry(name, macros, text, compiler, cache):
             keep(path + ".fault", bad.encode())
             return None, bad
         keep(path + ".cubin", cubin)
-    return (cubin, None) if cubin is not None else (None, fault.decode())
+        return cubin, None
 
 
 def compile_all(entries, kernels, compiler, arguments):

@@ -9,13 +9,18 @@
  *     3. context.h        how calls run: threads, device, settings, streams and workspace
  *     4. gemm.h           d = c + a b^T, the dense product, and what scale factors are
  *     5. grouped.h        the products of a mixture of experts: forward, data and weight gradient
- *     6. cast.h           from BF16 and FP32 to FP8 and FP4, and back
- *     7. moe.h            tokens to the rows of their experts and back
- *     8. scale_layout.h   layouts of scale factors, for exchange with other programs
- *     9. device.h         GPUs: what there is, memory, copies, streams, events
- *    10. kernels.h        compiled kernels: which there are, and having them ready
- *    11. plan.h           what a GPU call would run, and how long that should take
- *    12. version.h        version numbers
+ *     6. skip_head_mid.h  a dense product with a gap in each head of its result
+ *     7. einsum.h         a product for each head, and sums of products, by their letters
+ *     8. hyper_connection.h  a few FP32 columns and the sums of squares, in front of a norm
+ *     9. mqa_logits.h     scores of queries against cached tokens, for sparse attention
+ *    10. cast.h           from BF16 and FP32 to FP8 and FP4, and back
+ *    11. moe.h            tokens to the rows of their experts and back
+ *    12. scale_layout.h   layouts of scale factors, for exchange with other programs
+ *    13. device.h         GPUs: what there is, memory, copies, streams, events
+ *    14. kernels.h        compiled kernels: which there are, and having them ready
+ *    15. plan.h           what a GPU call would run, and how long that should take
+ *    16. cublaslt.h       the same dense product through NVIDIA's library, to compare with
+ *    17. version.h        version numbers
  *
  * Conventions. Every call is dg_verb(context, &args, launch): the context may be NULL (the default
  * one), the launch too (default stream, no workspace). Argument structs begin with struct_size and
@@ -28,13 +33,18 @@
 
 #include "deep_gemm/cast.h"
 #include "deep_gemm/context.h"
+#include "deep_gemm/cublaslt.h"
 #include "deep_gemm/device.h"
+#include "deep_gemm/einsum.h"
 #include "deep_gemm/gemm.h"
 #include "deep_gemm/grouped.h"
+#include "deep_gemm/hyper_connection.h"
 #include "deep_gemm/kernels.h"
 #include "deep_gemm/moe.h"
+#include "deep_gemm/mqa_logits.h"
 #include "deep_gemm/plan.h"
 #include "deep_gemm/scale_layout.h"
+#include "deep_gemm/skip_head_mid.h"
 #include "deep_gemm/status.h"
 #include "deep_gemm/tensor.h"
 #include "deep_gemm/version.h"

@@ -39,7 +39,8 @@ typedef enum dg_dtype_t {
     DG_DTYPE_I32 = 6,    /* int32 [0, 32, 1]; as a scale: four UE8M0 bytes, lowest K index in the
                           * lowest byte */
     DG_DTYPE_I64 = 7,    /* int64 [0, 64, 1] */
-    DG_DTYPE_U8 = 8      /* bytes [1, 8, 1] */
+    DG_DTYPE_U8 = 8,     /* bytes [1, 8, 1] */
+    DG_DTYPE_F16 = 9     /* IEEE binary16 [2, 16, 1]; for cublaslt.h alone */
 } dg_dtype_t;
 
 /* Device types carry DLPack's numbers. */
@@ -97,7 +98,7 @@ DG_API dg_tensor_t dg_tensor_transpose(dg_tensor_t tensor);
 /* Bytes of one element (1 for DG_DTYPE_E2M1X2); 0 for a value that is no element type. */
 DG_API int64_t dg_dtype_size(dg_dtype_t dtype);
 
-/* "e4m3", "e2m1x2", "e8m0", "bf16", "f32", "i32", "i64", "u8"; "?" for anything else. Static. */
+/* "e4m3", "e2m1x2", "e8m0", "bf16", "f32", "i32", "i64", "u8", "f16"; "?" for anything else. Static. */
 DG_API const char *dg_dtype_string(dg_dtype_t dtype);
 
 /* Element type of a DLPack (code, bits, lanes) triple; DG_DTYPE_NONE if it is none of ours. */

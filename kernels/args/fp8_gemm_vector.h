@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parameters of kernels/sm90/fp8_gemm_vector.cu: d = c + a b^T for E4M3 with a factor for every row
- * of a, every row of b and 128 k; dense, or for groups along k (weight gradients). Included by the
- * kernel and by the host code that fills them.
+ * Parameters of kernels/sm90/fp8_gemm_vector.cu: d = c + a b^T for E4M3 with a factor for every row, or
+ * 128 rows, of a and of b, and 128 k; dense, for groups along m, or for groups along k (weight
+ * gradients). Included by the kernel and by the host code that fills them.
  *
  * Specialisation:
  *   BLOCK_M, BLOCK_N  tile of one CTA. A_MN: BLOCK_M a multiple of 128; B_MN: BLOCK_N is 128
@@ -10,7 +10,7 @@
  *   MATH_GROUPS       warpgroups that multiply: 1, 2 or 3
  *   SHARE             DG_SHARE_*: what a cluster of two CTAs loads once
  *   A_MN, B_MN        1: the operand is [k, mn], mn fastest; 0: [mn, k], k fastest
- *   SCHEDULE          DG_SCHEDULE_DENSE or DG_SCHEDULE_K_GROUPED
+ *   SCHEDULE          DG_SCHEDULE_*; M_GROUPED: A_MN is 0
  *   OUT_F32           1: c and d are F32, 0: BF16
  *   UNROLL_K          K blocks per turn of the loop */
 #ifndef DG_KERNEL_ARGS_FP8_GEMM_VECTOR_H
@@ -18,17 +18,25 @@
 
 #include "args/sm90.h"
 
-/* Factors of one operand, [rows, mn] in either order. */
+/* How factors are stored. */
+#define DG_FACTORS_F32 0
+#define DG_FACTORS_E8M0 1   /* a byte, 2^(byte - 127) */
+#define DG_FACTORS_E8M0X4 2 /* words of four such bytes along k, the first lowest */
+
+/* Factors of one operand, [matrix, rows, mn] in any order: a row of them, or of words, for 128 (512) k. */
 typedef struct dg_sm90_vector_scale {
-    const float *data; /* NULL: every factor is 1 */
-    int64_t mn_stride; /* elements */
-    int64_t k_stride;  /* from one row of factors (128 k) to the next */
+    const void *data;      /* NULL: every factor is 1 */
+    int64_t mn_stride;     /* bytes, all three */
+    int64_t k_stride;      /* from one row to the next */
+    int64_t matrix_stride; /* M-grouped: from a group, or a slab of a, to the next; else 0 */
+    int32_t form;          /* DG_FACTORS_* */
+    int32_t mn_shift;      /* a factor covers 1 << mn_shift of mn */
 } dg_sm90_vector_scale_t;
 
 typedef struct dg_sm90_fp8_gemm_vector_args {
     /* The operands, 128-byte swizzle. k fastest: box [128 k, BLOCK_M or BLOCK_N], half the rows of
-     * what is shared. mn fastest: box [128 mn, 128 k], b with DG_SHARE_B [128 n, 64 k]. For FLAT
-     * operands unused. */
+     * what is shared. mn fastest: box [128 mn, 128 k], b with DG_SHARE_B [128 n, 64 k]. M-grouped: a
+     * third axis, of slabs for a and of groups for b. For FLAT operands unused. */
     dg_tensor_map_t a;
     dg_tensor_map_t b;
     dg_sm90_output_t out;

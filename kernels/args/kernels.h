@@ -23,6 +23,9 @@ DG_KERNEL(ANY_PERMUTE_ROWS, "any_permute_rows", "any/permute_rows.cu", 0, DG_FIE
 DG_KERNEL(
     ANY_UNPERMUTE_ROWS, "any_unpermute_rows", "any/unpermute_rows.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_DOT_ROWS, "any_dot_rows", "any/dot_rows.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_MQA_SCHEDULE, "any_mqa_schedule", "any/mqa_schedule.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(SM90_FP8_MQA_LOGITS, "sm90_fp8_mqa_logits", "sm90/fp8_mqa_logits.cu", 90,
+    DG_FIELDS("DIM", "HEADS", "STAGES"))
 DG_KERNEL(SM90_FP8_GEMM_BLOCK, "sm90_fp8_gemm_block", "sm90/fp8_gemm_block.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES", "MATH_GROUPS", "SHARE", "STORE_N", "STORE_ROWS",
         "STORE_BUFFERS", "UNROLL_K", "OUT_F32", "ADD_C", "SCHEDULE"))
@@ -38,3 +41,6 @@ DG_KERNEL(SM90_BF16_GEMM, "sm90_bf16_gemm", "sm90/bf16_gemm.cu", 90,
         "SCHEDULE"))
 DG_KERNEL(SM90_BF16_GEMM_SWAP, "sm90_bf16_gemm_swap", "sm90/bf16_gemm_swap.cu", 90,
     DG_FIELDS("BLOCK_M", "BLOCK_N", "STAGES"))
+DG_KERNEL(ANY_TF32_HC_PRENORM_GEMM, "any_tf32_hc_prenorm_gemm", "any/tf32_hc_prenorm_gemm.cu", 0,
+    DG_FIELDS("BLOCK_N", "STAGES"))
+DG_KERNEL(ANY_SUM_SLICES, "any_sum_slices", "any/sum_slices.cu", 0, DG_FIELDS("THREADS"))

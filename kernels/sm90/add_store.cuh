@@ -94,6 +94,8 @@ DEVICE place_out_t find_out(const dg_sm90_output_t *out, const tile_t *tile, int
     uint8_t *d = (uint8_t *)out->d + tile->slab * out->slab_stride * OUT_BYTES;
     const uint8_t *c = (const uint8_t *)out->c;
     if (c) c += tile->slab * out->c_slab_stride * OUT_BYTES;
+    if (SCHEDULE == DG_SCHEDULE_M_GROUPED && tile->group < 0)
+        c = 0; /* rows of no group are zeros */
     if (out->d_list) d = (uint8_t *)ld_global_u64(out->d_list + tile->slab);
     if (out->c_list) c = (const uint8_t *)ld_global_u64(out->c_list + tile->slab);
     d += ((tile->row + row) * out->pitch + tile->column) * OUT_BYTES;

@@ -3,14 +3,18 @@
  * The warp that brings the factors of fp8_gemm_vector and publishes its tiles. Included by the kernel
  * behind its layout of shared memory and its ranges of k.
  *
- * One thread copies a row of a tile's factors in one piece (cp.async.bulk) where factors of
- * neighbouring rows adjoin, on addresses of 16 bytes, in fours. Otherwise the warp's lanes load every
- * 32nd, one block ahead. That takes longer than the products of a block: a warp alone needs about 100
- * clocks for each load of 32 factors with its addresses, beside math warps that keep the SM busy.
+ * Whatever form factors have in memory (DG_FACTORS_*, one for each row or for 128 rows), a stage's slot
+ * gets one F32 for each row of the tile, so that math warps know one form. One thread copies a tile's row
+ * of factors in one piece (cp.async.bulk) where those of neighbouring rows adjoin, on addresses of 16
+ * bytes, in fours. Otherwise the warp's lanes load every 32nd, one block ahead, words of exponents for
+ * four blocks. A warp alone needs about 100 clocks for each load of 32 factors with its addresses,
+ * beside math warps that keep the SM busy: with one F32 for each row that is longer than the products of
+ * a block take.
  *
  * This warp must do nothing else: when it also fetched the tile's c into L2, a share with each block,
  * a dense weight gradient took 6 to 15 % longer on an H200. */
 #pragma once
+#include "any/ue8m0.cuh"
 #include "device/bulk.cuh"
 #include "device/fence.cuh"
 #include "device/global.cuh"
@@ -18,72 +22,128 @@
 #include "sm90/ring.cuh"
 #include "sm90/tiles.cuh"
 
-/* Factors of a tile's blocks of k of one group. */
+typedef dg_sm90_vector_scale_t scale_t;
+#define K_GROUPED (SCHEDULE == DG_SCHEDULE_K_GROUPED)
+
+/* Factors of one operand for a tile and the k of one group. */
 typedef struct factors {
-    const float *a, *b; /* of the next block: the tile's first, or this lane's */
-    int rows, columns;  /* that there are from these on */
+    const scale_t *scale;
+    const uint8_t *begin; /* of row 0 of the group's first row of factors */
+    int row, rows;        /* the tile's first row (of b: column), and how many it has */
+    bool copied;          /* in one piece */
 } factors_t;
 
-/* Whether every row of factors of every tile can be copied in one piece. */
-DEVICE bool is_bulk(const dg_sm90_vector_scale_t *scale, int count) {
-    return scale->data && scale->mn_stride == 1 && count % 4 == 0 && scale->k_stride % 4 == 0 &&
-           (uint64_t)scale->data % 16 == 0;
+/* Whether a tile's rows of factors can be copied in one piece, if its first row is a multiple of 4.
+ * count: rows of the operand */
+DEVICE bool adjoin(const scale_t *scale, int count) {
+    return scale->data && scale->form == DG_FACTORS_F32 && scale->mn_shift == 0 &&
+           scale->mn_stride == 4 && count % 4 == 0 &&
+           ((uint64_t)scale->data | (uint64_t)scale->k_stride | (uint64_t)scale->matrix_stride) %
+                   16 ==
+               0;
 }
 
+/* first: row of factors that the group begins with; matrix: slab or group */
 DEVICE factors_t find_factors(
-    const args_t *args, const tile_t *tile, const k_range_t *range, int lane) {
-    const dg_sm90_vector_scale_t *a = &args->scale_a, *b = &args->scale_b;
-    return {a->data + (tile->row + lane) * a->mn_stride + range->scale_a * a->k_stride,
-        b->data + (tile->column + lane) * b->mn_stride + range->scale_b * b->k_stride,
-        tile->rows - lane, tile->columns - lane};
+    const scale_t *scale, int row, int rows, int first, int matrix, int count) {
+    const int64_t at = first * scale->k_stride + matrix * scale->matrix_stride;
+    return {scale, (const uint8_t *)scale->data + at, row, rows,
+        (SCHEDULE != DG_SCHEDULE_M_GROUPED || row % 4 == 0) && adjoin(scale, count)};
 }
 
-DEVICE void next_factors(const args_t *args, factors_t *f) {
-    f->a += args->scale_a.k_stride;
-    f->b += args->scale_b.k_stride;
+/* The row of factors, or of words, of block `block` of the group. */
+DEVICE const uint8_t *factor_row(const factors_t *f, int block) {
+    const int k = f->scale->form == DG_FACTORS_E8M0X4 ? block / 4 : block;
+    return f->begin + k * f->scale->k_stride;
 }
 
-/* By one thread. */
-DEVICE void copy_factors(const args_t *args, factors_t *f, place_t p) {
-    const int rows = f->rows < BLOCK_M ? f->rows : BLOCK_M;
-    const int columns = f->columns < BLOCK_N ? f->columns : BLOCK_N;
-    const uint32_t bytes_a = rows > 0 ? (uint32_t)rows * 4 : 0;
-    const uint32_t bytes_b = columns > 0 ? (uint32_t)columns * 4 : 0;
-    wait_empty(p);
+/* Bytes of a copy; factors of rows behind the tile's are there too, up to a multiple of 4. most: rows of
+ * a tile */
+DEVICE uint32_t copy_bytes(const factors_t *f, int most) {
+    const int rows = f->rows < most ? (f->rows + 3) / 4 * 4 : most;
+    return f->copied && rows > 0 ? (uint32_t)rows * 4 : 0;
+}
+
+/* By one thread: arrives for the warp, and copies what can be copied. */
+DEVICE void copy_factors(const factors_t *a, const factors_t *b, int block, place_t p) {
+    const uint32_t bytes_a = copy_bytes(a, BLOCK_M), bytes_b = copy_bytes(b, BLOCK_N);
     mbarrier_arrive_expect(full_barrier(p), bytes_a + bytes_b);
-    if (bytes_a) bulk_load(scale_a_at(p), f->a, bytes_a, full_barrier(p));
-    if (bytes_b) bulk_load(scale_b_at(p), f->b, bytes_b, full_barrier(p));
-    next_factors(args, f);
+    if (bytes_a)
+        bulk_load(scale_a_at(p), factor_row(a, block) + a->row * 4, bytes_a, full_barrier(p));
+    if (bytes_b)
+        bulk_load(scale_b_at(p), factor_row(b, block) + b->row * 4, bytes_b, full_barrier(p));
 }
 
-/* Every 32nd factor of one block; 1 where there are none. values: [count / 32]; left: factors that
- * there are from `from` on */
-DEVICE void fetch_factors(
-    float *values, int count, const dg_sm90_vector_scale_t *scale, const float *from, int left) {
+/* Every 32nd factor of a block, or word of four, of this lane, as it is stored; 1 where there is none.
+ * values: [most / 32] */
+DEVICE void fetch_factors(uint32_t *values, const factors_t *f, int block, int most) {
+    const scale_t *scale = f->scale;
+    if (scale->form == DG_FACTORS_E8M0X4 && block % 4 != 0) return; /* it has these words */
+    uint32_t lane = lane_index();
+    pin_u32(lane); /* addresses are made for each block: there are no registers to keep them */
+    const uint8_t *row = factor_row(f, block);
     UNROLL
-    for (int i = 0; i < count / 32; i++) {
-        values[i] = 1.f;
-        if (scale->data && i * 32 < left) values[i] = ld_constant_f32(from);
-        from += 32 * scale->mn_stride;
+    for (int i = 0; i < most / 32; i++) {
+        const int mn = i * 32 + (int)lane;
+        const uint8_t *from =
+            row + ((f->row + mn) >> (K_GROUPED ? 0 : scale->mn_shift)) * scale->mn_stride;
+        if (mn >= f->rows || scale->data == 0)
+            values[i] = scale->form == DG_FACTORS_F32 ? 0x3F800000u : 0x7F7F7F7Fu;
+        else if (scale->form == DG_FACTORS_E8M0)
+            values[i] = ld_global_u8(from);
+        else
+            values[i] = ld_global_u32(from);
     }
 }
 
-/* By the warp; those of the next block are on their way while this one's stage is waited for. */
-DEVICE void load_factors(const args_t *args, factors_t *f, place_t p) {
-    const uint32_t lane = lane_index();
-    float a[BLOCK_M / 32], b[BLOCK_N / 32];
-    fetch_factors(a, BLOCK_M, &args->scale_a, f->a, f->rows);
-    fetch_factors(b, BLOCK_N, &args->scale_b, f->b, f->columns);
-    next_factors(args, f);
-    wait_empty(p);
+/* to: the stage's slot of factors */
+DEVICE void store_factors(
+    uint32_t to, const uint32_t *values, const factors_t *f, int block, int most) {
+    const uint32_t shift = f->scale->form == DG_FACTORS_E8M0X4 ? (uint32_t)block % 4 * 8 : 0;
     UNROLL
-    for (uint32_t i = 0; i < BLOCK_M / 32; i++)
-        st_shared_f32(scale_a_at(p) + (i * 32 + lane) * 4, a[i]);
-    UNROLL
-    for (uint32_t i = 0; i < BLOCK_N / 32; i++)
-        st_shared_f32(scale_b_at(p) + (i * 32 + lane) * 4, b[i]);
-    warp_sync();
-    if (lane == 0) mbarrier_arrive(full_barrier(p));
+    for (int i = 0; i < most / 32; i++) {
+        const uint32_t value = f->scale->form == DG_FACTORS_F32
+                                   ? values[i]
+                                   : bits_from_f32(decode_e8m0(values[i] >> shift & 255));
+        st_shared_u32(to + ((uint32_t)i * 32 + lane_index()) * 4, value);
+    }
+}
+
+/* By the warp, for all blocks of a group: those of the next block are on their way while this one's
+ * stage is waited for. The fence: another tile's may be copied into the same slots. */
+DEVICE place_t load_factors(const factors_t *a, const factors_t *b, int blocks, place_t p) {
+    uint32_t values_a[BLOCK_M / 32], values_b[BLOCK_N / 32];
+    UNROLL_BY(1)
+    for (int block = 0; block < blocks; block++) {
+        if (K_GROUPED || !a->copied) fetch_factors(values_a, a, block, BLOCK_M);
+        if (K_GROUPED || !b->copied) fetch_factors(values_b, b, block, BLOCK_N);
+        wait_empty(p);
+        if (K_GROUPED || !a->copied) store_factors(scale_a_at(p), values_a, a, block, BLOCK_M);
+        if (K_GROUPED || !b->copied) store_factors(scale_b_at(p), values_b, b, block, BLOCK_N);
+        if (!K_GROUPED) fence_proxy_async();
+        warp_sync();
+        if (lane_index() == 0) {
+            if (K_GROUPED)
+                mbarrier_arrive(full_barrier(p));
+            else
+                copy_factors(a, b, block, p);
+        }
+        p = next_place(p);
+    }
+    return p;
+}
+
+/* The same where all are copied: by one thread. */
+DEVICE place_t copy_all_factors(const factors_t *a, const factors_t *b, int blocks, place_t p) {
+    UNROLL_BY(1)
+    for (int block = 0; block < blocks; block++) {
+        if (lane_index() == 0) {
+            wait_empty(p);
+            copy_factors(a, b, block, p);
+        }
+        p = next_place(p);
+    }
+    return p;
 }
 
 /* Factors of rows and columns that a tile has not are read too, though their sums are never stored: once
@@ -97,29 +157,34 @@ DEVICE void clear_factors(void) {
     warp_sync();
 }
 
-/* The warp: all tiles. */
-DEVICE void load_scales(const args_t *args) {
-    const bool bulk =
-        is_bulk(&args->scale_a, args->tiles.m) && is_bulk(&args->scale_b, args->tiles.n);
-    const int lane = (int)lane_index();
+/* All tiles. alone: every factor is copied, by one thread */
+DEVICE void walk_tiles(const args_t *args, bool alone) {
+    const int m = args->tiles.m, n = args->tiles.n;
     walk_t walk = begin_walk(&args->tiles);
     tile_place_t published = {0, 0};
     place_t p = {0, 0};
     tile_t tile;
-    if (bulk) clear_factors();
     while (next_tile(&args->tiles, &walk, &tile)) {
-        if (lane == 0) publish_tile(&published, &tile);
+        if (lane_index() == 0) publish_tile(&published, &tile);
         for (int group = tile.group; group < group_end(args, &tile); group++) {
-            const k_range_t range = find_k_range(args, group);
-            factors_t f = find_factors(args, &tile, &range, bulk ? 0 : lane);
-            for (int left = range.count; left > 0; left -= 128) {
-                if (!bulk)
-                    load_factors(args, &f, p);
-                else if (lane == 0)
-                    copy_factors(args, &f, p);
-                p = next_place(p);
-            }
+            const k_range_t range = find_k_range(args, &tile, group);
+            const factors_t a =
+                find_factors(&args->scale_a, tile.row, tile.rows, range.scale_a, tile.slab, m);
+            const factors_t b =
+                find_factors(&args->scale_b, tile.column, tile.columns, range.scale_b, group, n);
+            const int blocks = (range.count + 127) / 128;
+            p = alone ? copy_all_factors(&a, &b, blocks, p) : load_factors(&a, &b, blocks, p);
         }
     }
-    if (lane == 0) publish_end(&published);
+    if (lane_index() == 0) publish_end(&published);
+}
+
+/* The warp. */
+DEVICE void load_scales(const args_t *args) {
+    const bool a = adjoin(&args->scale_a, args->tiles.m), b = adjoin(&args->scale_b, args->tiles.n);
+    if (a || b) clear_factors();
+    if (SCHEDULE != DG_SCHEDULE_M_GROUPED && a && b)
+        walk_tiles(args, true);
+    else
+        walk_tiles(args, false);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * FP8 GEMM for Hopper with a factor for every row, every column and 128 k: d = c + sum over blocks
- * of scale_a[m] * scale_b[n] * (a x b), FP32 or BF16 out; dense, or for groups of tokens along k: the
- * weight gradient of a mixture of experts. Parameters and specialisation macros:
- * args/fp8_gemm_vector.h. Persistent, warp specialised, optionally in clusters of two.
+ * of scale_a[m] * scale_b[n] * (a x b), FP32 or BF16 out; dense, for groups of rows along m, or for
+ * groups of tokens along k: the weight gradient of a mixture of experts. Factors that cover 128 rows, and
+ * those that are exponents, become one for each row on their way (sm90/factors.cuh). Parameters and
+ * specialisation macros: args/fp8_gemm_vector.h. Persistent, warp specialised, optionally in clusters of two.
  *
  * Operands may be contiguous in k or in m and n (token by token, as training has them); the latter
  * are turned on their way (sm90/mn_major.cuh): a by the math warps, from shared memory into
@@ -47,8 +48,9 @@
 /* The warps that bring factors and prepare have more to remember than other kernels' loaders, most of
  * all those that turn b beside a gathered a; the math warps can spare it. */
 #define TURNS_B_ALONE (!A_MN && B_MN)
-#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 56 : TURNS_B_ALONE ? 72 : 56)
-#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : TURNS_B_ALONE ? 216 : 224)
+#define MANY_LOADS (TURNS_B_ALONE || SCHEDULE == DG_SCHEDULE_M_GROUPED)
+#define LOAD_REGISTERS (MATH_GROUPS == 3 ? 56 : MANY_LOADS ? 72 : 56)
+#define MATH_REGISTERS (MATH_GROUPS == 3 ? 152 : MANY_LOADS ? 216 : 224)
 #include "sm90/cta.cuh"
 
 #define PREPARE (B_MN || SCHEDULE == DG_SCHEDULE_K_GROUPED)
@@ -75,6 +77,7 @@
 #include "sm90/tiles.cuh"
 
 static_assert(!A_MN || BLOCK_M % 128 == 0, "tiles of 128 m");
+static_assert(!A_MN || SCHEDULE != DG_SCHEDULE_M_GROUPED, "tiles of 128 m begin at any row");
 static_assert(!B_MN || BLOCK_N == 128, "a tile that is turned in place is square");
 static_assert(!A_MN || SHARE != DG_SHARE_A || BLOCK_M == 256, "each CTA loads whole tiles of a");
 static_assert(
@@ -100,7 +103,8 @@ DEVICE uint32_t scale_b_at(place_t p) {
     return scale_a_at(p) + BLOCK_M * 4;
 }
 
-/* What a group has of k and of factors. A dense product is one group whose end the maps know. */
+/* What a group has of k and of factors. Where groups do not lie along k it is all k, whose end the maps
+ * know; none for rows of no group. */
 typedef struct k_range {
     int begin, count;        /* tokens */
     int scale_a, scale_b;    /* first rows of factors */
@@ -115,8 +119,8 @@ DEVICE bool is_gathered(
     return (ld_global_u64(&s->token_count) | ld_global_u64(flat_begin) * (uint64_t)mn) % 16 != 0;
 }
 
-DEVICE k_range_t find_k_range(const args_t *args, int group) {
-    if (SCHEDULE == DG_SCHEDULE_DENSE) return {0, args->tiles.k_blocks * 128, 0, 0, false, false};
+DEVICE k_range_t find_k_range(const args_t *args, const tile_t *tile, int group) {
+    if (SCHEDULE != DG_SCHEDULE_K_GROUPED) return {0, tile->k_blocks * 128, 0, 0, false, false};
     const dg_k_segment_t *s = args->tiles.segments + group;
     return {(int)ld_global_u64(&s->token_begin), (int)ld_global_u64(&s->token_count),
         (int)ld_global_u64(&s->scale_begin_a), (int)ld_global_u64(&s->scale_begin_b),
@@ -142,9 +146,14 @@ DEVICE bool is_prepared(const args_t *args, const k_range_t *range, int left) {
 
 /* ---- loads ------------------------------------------------------------------------------------ */
 
-DEVICE void load(
-    uint32_t to, const dg_tensor_map_t *map, uint32_t barrier, int x, int y, bool shared) {
-    if (shared)
+/* matrix: M-grouped, of the map's third axis */
+DEVICE void load(uint32_t to, const dg_tensor_map_t *map, uint32_t barrier, int x, int y,
+    int matrix, bool shared) {
+    if (SCHEDULE == DG_SCHEDULE_M_GROUPED && shared)
+        tma_load_3d_multicast(to, map, barrier, x, y, matrix, 3);
+    else if (SCHEDULE == DG_SCHEDULE_M_GROUPED)
+        tma_load_3d(to, map, barrier, x, y, matrix);
+    else if (shared)
         tma_load_2d_multicast(to, map, barrier, x, y, 3);
     else
         tma_load_2d(to, map, barrier, x, y);
@@ -159,10 +168,10 @@ DEVICE void load_a(
     if (A_MN) {
         for (int i = half; i < BLOCK_M / 128; i += shared ? 2 : 1)
             load(a_at(p) + (uint32_t)i * MN_TILE_BYTES, map, barrier, tile->row + i * 128, k,
-                shared);
+                tile->slab, shared);
     } else {
         load(a_at(p) + (uint32_t)half * (A_BYTES / 2), map, barrier, k,
-            tile->row + half * (BLOCK_M / 2), shared);
+            tile->row + half * (BLOCK_M / 2), tile->slab, shared);
     }
 }
 
@@ -172,9 +181,9 @@ DEVICE void load_b(
     const int half = shared ? (int)cluster_rank() : 0;
     const uint32_t to = b_at(p) + (uint32_t)half * (B_BYTES / 2);
     if (B_MN)
-        load(to, map, barrier, tile->column, k + half * 64, shared);
+        load(to, map, barrier, tile->column, k + half * 64, tile->group, shared);
     else
-        load(to, map, barrier, k, tile->column + half * (BLOCK_N / 2), shared);
+        load(to, map, barrier, k, tile->column + half * (BLOCK_N / 2), tile->group, shared);
 }
 
 /* One thread: fills stage after stage with A and B. */
@@ -184,7 +193,7 @@ DEVICE void load_tiles(const args_t *args) {
     tile_t tile;
     while (next_tile(&args->tiles, &walk, &tile)) {
         for (int group = tile.group; group < group_end(args, &tile); group++) {
-            const k_range_t range = find_k_range(args, group);
+            const k_range_t range = find_k_range(args, &tile, group);
             const dg_tensor_map_t *a = args->flat_a ? args->flat_a + group : &args->a;
             const dg_tensor_map_t *b = args->flat_b ? args->flat_b + group : &args->b;
             const int k_a = args->flat_a ? 0 : range.begin, k_b = args->flat_b ? 0 : range.begin;
@@ -251,7 +260,7 @@ DEVICE void prepare_stages(const args_t *args) {
     tile_t tile;
     while (next_tile(&args->tiles, &walk, &tile)) {
         for (int group = tile.group; group < group_end(args, &tile); group++) {
-            const k_range_t range = find_k_range(args, group);
+            const k_range_t range = find_k_range(args, &tile, group);
             for (int k = 0; k < range.count; k += 128) {
                 if (is_prepared(args, &range, range.count - k)) {
                     mbarrier_wait(loaded_barrier(p), parities >> p.stage & 1);

@@ -8,9 +8,9 @@
     deep_gemm.fp8_gemm_nt(x, w, y)
 
 Tensors of torch, numpy (with ml_dtypes) and every framework with DLPack are taken; outputs are
-written in place. Products: gemm, grouped, k_grouped. Tokens to experts and back: moe. Casts:
-utils.math. Layouts of scale factors: scale_layout. Settings: runtime. Layers for training: nn.
-Names of earlier releases work too.
+written in place. Products: gemm, grouped, k_grouped, contractions, hyper_connection, cublaslt; scores:
+mqa_logits. Tokens to experts and back: moe. Casts: utils.math. Layouts of scale factors: scale_layout.
+Settings: runtime. Layers for training: nn. Names of earlier releases work too.
 """
 import sys
 
@@ -20,10 +20,14 @@ from ._compat import (
     k_grouped_wgrad_gemm_fp8_fp8_fp32_nt, m_grouped_gemm_fp8_fp8_bf16_nt_contiguous,
     m_grouped_gemm_fp8_fp8_bf16_nt_masked, wgrad_gemm_fp8_fp8_fp32_nt)
 from ._native import ArgumentError, DtypeError
+from .contractions import *
 from .gemm import *
+from .cublaslt import *
 from .grouped import *
+from .hyper_connection import *
 from .k_grouped import *
 from .moe import *
+from .mqa_logits import *
 from .scale_layout import *
 from .runtime import *
 from .utils import *

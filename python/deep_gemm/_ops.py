@@ -8,12 +8,14 @@ Whether c and d are one tensor changes no result, so functionalisation may copy 
 """
 import torch
 
-from . import gemm, grouped, k_grouped, legacy, moe, scale_layout
+from . import (
+    contractions, cublaslt, gemm, grouped, hyper_connection, k_grouped, legacy, moe, mqa_logits,
+    scale_layout)
 from ._tensor import zeros_strided
 from .utils import math
 
 _FP8_OPERANDS = "Tensor a, Tensor? sfa, Tensor b, Tensor? sfb"
-_BF16_OPERANDS = "Tensor a, Tensor b"
+_BF16_OPERANDS = "Tensor a, Tensor b"  # and all others without factors
 _FP8 = f"{_FP8_OPERANDS}, Tensor(d!) d"
 _BF16 = f"{_BF16_OPERANDS}, Tensor(d!) d"
 _RECIPES = "int[]? recipe=None, int[]? recipe_a=None, int[]? recipe_b=None"
@@ -29,7 +31,8 @@ def _product_schemas():
     for form in ("nt", "nn", "tn", "tt"):
         for name in (f"fp8_fp4_gemm_{form}", f"fp8_gemm_{form}"):
             schemas[name] = f"{_FP8}, {_DENSE}, {_RECIPES}"
-        schemas[f"bf16_gemm_{form}"] = f"{_BF16}, {_DENSE}"
+        for name in (f"bf16_gemm_{form}", f"cublaslt_gemm_{form}"):
+            schemas[name] = f"{_BF16}, {_DENSE}"
     for form in ("nt", "nn"):
         for name in (f"m_grouped_fp8_fp4_gemm_{form}_contiguous",
                      f"m_grouped_fp8_gemm_{form}_contiguous"):
@@ -44,6 +47,7 @@ def _product_schemas():
     for name in ("m_grouped_bf16_gemm_nt_masked", "bf16_m_grouped_gemm_nt_masked"):
         schemas[name] = f"{_BF16}, {_MASKED}"
     schemas["k_grouped_bf16_gemm_tn_contiguous"] = f"{_BF16}, {_K_GROUPS}, {_K_LAYOUT}"
+    schemas["fp8_gemm_nt_skip_head_mid"] = f"{_FP8}, int[] head_splits, int[]? recipe=None"
     for name in [name for name in schemas if name.startswith("k_grouped")]:  # a matrix a group
         schemas[f"{name}.list"] = schemas[name].replace("Tensor(d!) d", "Tensor(d!)[] d") \
             .replace("Tensor? c=None", "Tensor[]? c=None")
@@ -62,6 +66,14 @@ def _legacy_schemas():
             f"{_BF16}, Tensor k_indices, Tensor k_start, Tensor k_end, bool acc", 3)
     return schemas
 
+
+# Products whose operators take what the functions take, fp8_einsum's pairs apart.
+_OTHERS = {
+    contractions.einsum: f"str expr, {_BF16}, {_DENSE}, bool use_cublaslt=False",
+    contractions.fp8_einsum: f"str expr, {_FP8}, {_DENSE}, int[] recipe=[1, 128, 128]",
+    hyper_connection.tf32_hc_prenorm_gemm:
+        f"{_BF16}, Tensor(e!) sqr_sum, int? num_splits=None",
+}
 
 _CAST = "Tensor x, bool use_ue8m0, int gran_k=128"
 _PACKED = "bool use_packed_ue8m0=False"
@@ -95,8 +107,26 @@ _MOE = {
 }
 
 
+_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv, Tensor? kv_sf, Tensor weights, " \
+          "Tensor cu_seq_len_k_start, Tensor cu_seq_len_k_end, bool clean_logits=True, " \
+          "SymInt max_seqlen_k=0, ScalarType? logits_dtype=None -> Tensor"
+_PAGED_LOGITS = "Tensor q, Tensor? q_sf, Tensor kv_cache, Tensor weights, Tensor context_lens, " \
+                "Tensor block_table, Tensor? schedule_meta, SymInt max_context_len, " \
+                "bool clean_logits=False, ScalarType? logits_dtype=None, Tensor? indices=None " \
+                "-> Tensor"
+
+# Likewise. fp8_mqa_logits and fp8_paged_mqa_logits are these in a graph too.
+_LOGITS_FUNCTIONS = {
+    "fp8_fp4_mqa_logits": (mqa_logits._mqa_logits, _LOGITS),
+    "fp8_fp4_paged_mqa_logits": (mqa_logits._paged_mqa_logits, _PAGED_LOGITS),
+    "get_paged_mqa_logits_metadata": (
+        mqa_logits._metadata,
+        "Tensor context_lens, int block_kv, int num_sms, Tensor? indices=None -> Tensor"),
+}
+
+
 def _module_of(name):
-    for module in (gemm, grouped, k_grouped):
+    for module in (gemm, cublaslt, grouped, k_grouped):
         if hasattr(module, name):
             return module
     raise AttributeError(name)
@@ -109,6 +139,13 @@ def _unpack(function, paired):
 
     def run(a, sfa, b, sfb, *rest, **keywords):
         function((a, sfa), (b, sfb), *rest, **keywords)
+    return run
+
+
+def _unpack_named(function):
+    """`function` of an expression and pairs with its operands in pieces."""
+    def run(expr, a, sfa, b, sfb, *rest, **keywords):
+        function(expr, (a, sfa), (b, sfb), *rest, **keywords)
     return run
 
 
@@ -183,11 +220,17 @@ def _register_all():
         _register(name, schema + ") -> ()", _unpack(function, schema.startswith(_FP8_OPERANDS)))
     for name, (schema, length) in _legacy_schemas().items():
         _register(name, schema + ") -> ()", _gather_tuple(getattr(legacy, name), length))
+    for function, schema in _OTHERS.items():
+        paired = function is contractions.fp8_einsum
+        _register(function.__name__, schema + ") -> ()",
+                  _unpack_named(function) if paired else function)
     for function, schema in _FUNCTIONS.items():
         untraced = function.__wrapped__
         _register(function.__name__, schema.replace(" -> ", ") -> "), untraced, untraced)
     for function, schema in _MOE.items():
         _register(function.__name__[1:], schema.replace(" -> ", ") -> "), function, function)
+    for name, (function, schema) in _LOGITS_FUNCTIONS.items():
+        _register(name, schema.replace(" -> ", ") -> "), function, function)
     aligned = scale_layout.get_mn_major_tma_aligned_tensor.__wrapped__
     _register("get_mn_major_tma_aligned_tensor", "Tensor sf) -> Tensor", _new_memory(aligned),
               lambda sf: _mn_major(sf, "float32", *sf.shape[-2:]))
@@ -207,6 +250,11 @@ def call(name, a, b, d, *rest, **keywords):
         operator(*pairs[0], *pairs[1], d, *rest, **keywords)
     else:
         operator(a, b, d, *rest, **keywords)
+
+
+def operator(name):
+    """The operator of a product, for its arguments in pieces."""
+    return getattr(torch.ops.deep_gemm, name).default
 
 
 def call_legacy(name, *arguments):

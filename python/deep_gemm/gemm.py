@@ -11,7 +11,7 @@ from ._tensor import tracing
 __all__ = [
     "fp8_fp4_gemm_nt", "fp8_fp4_gemm_nn", "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt", "bf16_gemm_nt",
     "bf16_gemm_nn", "bf16_gemm_tn", "bf16_gemm_tt", "fp8_gemm_nt", "fp8_gemm_nn", "fp8_gemm_tn",
-    "fp8_gemm_tt",
+    "fp8_gemm_tt", "fp8_gemm_nt_skip_head_mid",
 ]
 
 _NT, _TN_A, _NN_B = 0, 1, 2  # operands that are stored the other way round
@@ -70,6 +70,23 @@ fp8_gemm_nt = fp8_fp4_gemm_nt
 fp8_gemm_nn = fp8_fp4_gemm_nn
 fp8_gemm_tn = fp8_fp4_gemm_tn
 fp8_gemm_tt = fp8_fp4_gemm_tt
+
+
+def fp8_gemm_nt_skip_head_mid(a, b, d, head_splits, recipe=None, compiled_dims="nk",
+                              disable_ue8m0_cast=False):
+    """d = a b^T with a gap in the middle of each head of its columns, which is left as it is.
+
+    a, b         pairs as in fp8_fp4_gemm_nt, float8_e4m3fn
+    head_splits  (left, mid, right): a head of the product has left + right columns, and in d mid
+                 more between the two. Any numbers
+    d            output [m, n + n / (left + right) * mid] bfloat16 or float32, last stride 1
+    recipe, compiled_dims, disable_ue8m0_cast   as in fp8_fp4_gemm_nt
+
+    >>> deep_gemm.fp8_gemm_nt_skip_head_mid(x, w, y, (128, 64, 128))
+    """
+    if tracing() or _native.gemm_skip_head_mid(a, b, d, head_splits, recipe) is NotImplemented:
+        from . import _ops
+        _ops.call("fp8_gemm_nt_skip_head_mid", a, b, d, head_splits, recipe)
 
 
 def _bf16_gemm(name, transposed, a, b, d, c):

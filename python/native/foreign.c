@@ -24,8 +24,8 @@ static const type_name_t type_names[] = {
     {"uint8", 1, 8, 1},
     {"int32", 0, 32, 1},
     {"int64", 0, 64, 1},
-    {"float16", 2, 16, 1}, /* from here on: known by name, to be refused by name */
-    {"float64", 2, 64, 1},
+    {"float16", 2, 16, 1},
+    {"float64", 2, 64, 1}, /* from here on: known by name, to be refused by name */
     {"float8_e5m2", 12, 8, 1},
     {"int16", 0, 16, 1},
     {"bool", 6, 8, 1},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The module deep_gemm._native: the C API of libdeep_gemm for Python, on the limited API (one binary
- * for Python 3.10 and later). The functions are in products.c, k_grouped.c, casts.c, layouts.c,
- * permutes.c, plans.c and settings.c.
+ * for Python 3.10 and later). The functions are in products.c and its kin, mqa_logits.c, casts.c,
+ * layouts.c, permutes.c, plans.c and settings.c.
  */
 #include "tensor.h"
 
@@ -19,8 +19,9 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__native(void) {
-    PyMethodDef *const tables[] = {dgpy_product_methods, dgpy_k_grouped_methods, dgpy_plan_methods,
-        dgpy_cast_methods, dgpy_layout_methods, dgpy_permute_methods, dgpy_setting_methods};
+    PyMethodDef *const tables[] = {dgpy_product_methods, dgpy_k_grouped_methods,
+        dgpy_mqa_logits_methods, dgpy_plan_methods, dgpy_cast_methods, dgpy_layout_methods,
+        dgpy_permute_methods, dgpy_setting_methods, dgpy_cublaslt_methods};
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
     bool fine = dgpy_add_errors(module);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dense and M-grouped products as functions of the extension. They turn tensors and recipes into
- * argument structs. Called by gemm.py, grouped.py and legacy; reads tensors through tensor.c, computes
- * through launch.c. K-grouped products are in k_grouped.c.
+ * Dense and M-grouped products, contractions and the hyper-connection product as functions of the
+ * extension. They turn tensors and recipes into argument structs. Called by gemm.py, grouped.py,
+ * contractions.py, hyper_connection.py and legacy; reads tensors through tensor.c, computes through
+ * launch.c. K-grouped products are in k_grouped.c.
  *
  * Each returns None, or NotImplemented if a tensor only stands for one (tracing): Python then goes
  * through torch's dispatcher. In compile mode arguments are checked and nothing is computed.
@@ -126,10 +127,102 @@ static PyObject *m_grouped_gemm(PyObject *self, PyObject *const *args, Py_ssize_
     return dgpy_end_call(&call, parsed, status);
 }
 
+static dg_status_t run_skip_head_mid(const void *args, const dg_launch_t *launch) {
+    return dg_gemm_skip_head_mid(NULL, args, launch);
+}
+
+static dg_status_t run_einsum(const void *args, const dg_launch_t *launch) {
+    return dg_einsum(NULL, args, launch);
+}
+
+static dg_status_t run_hc_prenorm(const void *args, const dg_launch_t *launch) {
+    return dg_tf32_hc_prenorm_gemm(NULL, args, launch);
+}
+
+/* gemm_skip_head_mid(a, b, d, head_splits, recipe) */
+static PyObject *gemm_skip_head_mid(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("gemm_skip_head_mid", count, 5)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_gemm_skip_head_mid_args_t gemm = DG_GEMM_SKIP_HEAD_MID_ARGS_INIT;
+    int32_t splits[3];
+    dg_status_t status = DG_STATUS_OK;
+    bool parsed = dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &gemm.d) &&
+                  dgpy_find_stream(&call, args[2], &gemm.d) &&
+                  dgpy_read_pair(&call, args[0], "a", "a.scale", &gemm.a.data, &gemm.a.scale) &&
+                  dgpy_read_pair(&call, args[1], "b", "b.scale", &gemm.b.data, &gemm.b.scale) &&
+                  read_ints(args[3], "head_splits", splits, 3) &&
+                  read_recipe(args[4], Py_None, Py_None, &gemm.a, &gemm.b);
+    if (parsed && !call.wrapped) {
+        gemm.left = splits[0], gemm.mid = splits[1], gemm.right = splits[2];
+        parsed = dgpy_multiply(&call, args[2], &gemm.d, run_skip_head_mid, &gemm, &status);
+    }
+    return dgpy_end_call(&call, parsed, status);
+}
+
+/* einsum(expression, a, b, d, c, recipe)
+ *     expression  dg_einsum_expression_t
+ *     a, b        pairs */
+static PyObject *einsum(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("einsum", count, 6)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_einsum_args_t einsum = DG_EINSUM_ARGS_INIT;
+    int32_t expression;
+    dg_status_t status = DG_STATUS_OK;
+    bool parsed = dgpy_read_int32(args[0], "expression", &expression) &&
+                  dgpy_read_output(&call, args[3], "d", DGPY_PLAIN, &einsum.d) &&
+                  dgpy_find_stream(&call, args[3], &einsum.d) &&
+                  dgpy_read_pair(&call, args[1], "a", "a.scale", &einsum.a.data, &einsum.a.scale) &&
+                  dgpy_read_pair(&call, args[2], "b", "b.scale", &einsum.b.data, &einsum.b.scale) &&
+                  dgpy_read_tensor(&call, args[4], "c", DGPY_PLAIN, &einsum.c) &&
+                  read_recipe(args[5], Py_None, Py_None, &einsum.a, &einsum.b);
+    if (parsed && !call.wrapped) {
+        einsum.expression = (dg_einsum_expression_t)expression;
+        parsed = dgpy_multiply(&call, args[3], &einsum.d, run_einsum, &einsum, &status);
+    }
+    return dgpy_end_call(&call, parsed, status);
+}
+
+/* Whether d has the axes that num_splits (None: no axis for it) asks for. */
+static bool match_splits(PyObject *num_splits, const dg_tensor_t *d) {
+    int64_t splits = 0;
+    if (num_splits != Py_None && !dgpy_read_int64(num_splits, "num_splits", &splits)) return false;
+    if (num_splits == Py_None ? d->rank == 2 : d->rank == 3 && d->shape[0] == splits) return true;
+    PyErr_Format(dgpy_argument_error,
+        "d: %d axes with num_splits = %R, expected [m, n] without and [num_splits, m, n] with it",
+        (int)d->rank, num_splits);
+    return false;
+}
+
+/* hc_prenorm(a, b, d, sqr_sum, num_splits) */
+static PyObject *hc_prenorm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (!dgpy_expect_arguments("hc_prenorm", count, 5)) return NULL;
+    dgpy_call_t call;
+    memset(&call, 0, sizeof call);
+    dg_tf32_hc_prenorm_gemm_args_t product = DG_TF32_HC_PRENORM_GEMM_ARGS_INIT;
+    dg_status_t status = DG_STATUS_OK;
+    bool parsed = dgpy_read_output(&call, args[2], "d", DGPY_PLAIN, &product.d) &&
+                  dgpy_find_stream(&call, args[2], &product.d) &&
+                  dgpy_read_output(&call, args[3], "sqr_sum", DGPY_PLAIN, &product.sqr_sum) &&
+                  dgpy_require_tensor(&call, args[0], "a", DGPY_PLAIN, &product.a) &&
+                  dgpy_require_tensor(&call, args[1], "b", DGPY_PLAIN, &product.b);
+    if (parsed && !call.wrapped)
+        parsed = match_splits(args[4], &product.d) &&
+                 dgpy_multiply(&call, args[2], &product.d, run_hc_prenorm, &product, &status);
+    return dgpy_end_call(&call, parsed, status);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL
 
 PyMethodDef dgpy_product_methods[] = {
     {"gemm", FAST(gemm), "dg_gemm"},
     {"m_grouped_gemm", FAST(m_grouped_gemm), "dg_m_grouped_gemm"},
+    {"gemm_skip_head_mid", FAST(gemm_skip_head_mid), "dg_gemm_skip_head_mid"},
+    {"einsum", FAST(einsum), "dg_einsum"},
+    {"hc_prenorm", FAST(hc_prenorm), "dg_tf32_hc_prenorm_gemm"},
     {NULL, NULL, 0, NULL},
 };

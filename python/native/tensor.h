@@ -83,7 +83,9 @@ bool dgpy_expect_arguments(const char *function, Py_ssize_t given, Py_ssize_t ex
 
 /* Tables of functions, one for each file. */
 extern PyMethodDef dgpy_product_methods[];
+extern PyMethodDef dgpy_cublaslt_methods[];
 extern PyMethodDef dgpy_k_grouped_methods[];
+extern PyMethodDef dgpy_mqa_logits_methods[];
 extern PyMethodDef dgpy_plan_methods[];
 extern PyMethodDef dgpy_cast_methods[];
 extern PyMethodDef dgpy_layout_methods[];

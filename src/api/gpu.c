@@ -40,36 +40,34 @@ static dg_status_t make_plan(const dg_call_t *call, const dg_gpu_product_t *prod
     return dg_find_plan(work, dg_cuda_machine(device), &options, plan);
 }
 
-/* The workspace of a call that needs so many bytes: what it was handed, else its allocator's. */
-static dg_status_t take_workspace(
-    const dg_call_t *call, const dg_launch_t *launch, size_t needed, void **workspace) {
-    *workspace = launch == NULL ? NULL : launch->workspace;
-    if (launch == NULL || launch->allocate == NULL || launch->prepare != 0 ||
-        needed <= launch->workspace_size)
+/* What it was handed, else its allocator's. */
+dg_status_t dg_gpu_take_workspace(
+    const dg_call_t *call, const dg_launch_t *launch, size_t needed, dg_launch_t *own) {
+    *own = launch == NULL ? (dg_launch_t)DG_LAUNCH_INIT : *launch;
+    if (own->allocate == NULL || own->prepare != 0 || needed <= own->workspace_size)
         return dg_check_launch(launch, needed);
-    dg_launch_t own = *launch;
-    own.workspace = *workspace = launch->allocate(launch->allocate_user, needed);
-    own.workspace_size = needed;
+    own->workspace = launch->allocate(launch->allocate_user, needed);
+    own->workspace_size = needed;
     dg_enter_function(call->function); /* the allocator may have been a function of ours */
-    DG_REQUIRE(own.workspace != NULL, DG_STATUS_OUT_OF_MEMORY, "launch", ".allocate",
+    DG_REQUIRE(own->workspace != NULL, DG_STATUS_OUT_OF_MEMORY, "launch", ".allocate",
         "gave NULL for %zu bytes of workspace; free memory of the device", needed);
-    return dg_check_launch(&own, needed);
+    return dg_check_launch(own, needed);
 }
 
 dg_status_t dg_gpu_multiply(
     const dg_call_t *call, const dg_gpu_product_t *product, const dg_launch_t *launch) {
     dg_cuda_device_t *device;
-    void *workspace;
+    dg_launch_t own;
     dg_work_t work;
     dg_plan_t plan;
     DG_TRY(dg_cuda_open(product->ordinal, &device));
     DG_TRY(make_plan(call, product, device, &work, &plan));
-    DG_TRY(take_workspace(call, launch, plan.workspace, &workspace));
+    DG_TRY(dg_gpu_take_workspace(call, launch, plan.workspace, &own));
     dg_cuda_run_t run = {
         .device = device,
         .plan = &plan,
-        .stream = launch == NULL ? NULL : launch->stream,
-        .workspace = workspace,
+        .stream = own.stream,
+        .workspace = own.workspace,
         .pdl = call->options.pdl == DG_ON,
         .work = &work,
         .gemm = product->gemm,

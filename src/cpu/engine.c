@@ -146,10 +146,14 @@ static size_t scratch_bytes(
     return most;
 }
 
+static bool can_read(dg_dtype_t dtype) {
+    return dtype == DG_DTYPE_E4M3 || dtype == DG_DTYPE_E2M1X2 || dtype == DG_DTYPE_BF16 ||
+           dtype == DG_DTYPE_F16 || dtype == DG_DTYPE_F32;
+}
+
 static bool is_known(const dg_cpu_product_t *product) {
-    const dg_dtype_t a = product->a.dtype, b = product->b.dtype, d = product->d_dtype;
-    return (a == DG_DTYPE_E4M3 || a == DG_DTYPE_E2M1X2 || a == DG_DTYPE_BF16) &&
-           (b == DG_DTYPE_E4M3 || b == DG_DTYPE_E2M1X2 || b == DG_DTYPE_BF16) &&
+    const dg_dtype_t d = product->d_dtype;
+    return can_read(product->a.dtype) && can_read(product->b.dtype) &&
            (d == DG_DTYPE_BF16 || d == DG_DTYPE_F32);
 }
 

@@ -26,7 +26,7 @@
 /* One side of a product: rows of k values, decoded to FP32 on the fly. */
 typedef struct dg_cpu_operand_t {
     const void *data; /* value (0, 0); for E2M1X2 the byte whose low nibble it is */
-    dg_dtype_t dtype; /* E4M3, E2M1X2 or BF16 */
+    dg_dtype_t dtype; /* E4M3, E2M1X2, BF16, F16 or F32 */
     /* Values from one row, one k, to the next. Either may be anything; one of them being 1 is fast.
      * E2M1X2: in 4-bit codes, so the packed axis has stride 1 and the other an even one. */
     int64_t row_stride, k_stride;

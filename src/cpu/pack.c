@@ -3,10 +3,11 @@
  * Operands into panels. engine.c calls dg_cpu_pack for each tile and slab of K; it calls the
  * decoders of the instruction set.
  *
- * Two steps for each panel. First the codes as they are stored (FP8 bytes, BF16 halves; FP4 as FP8
+ * Two steps for each panel. First the codes as they are stored (FP8 bytes, 16-bit halves; FP4 as FP8
  * bytes, which hold all its values) are laid out [k][width] in a small buffer that stays in the L1
  * cache; this is where layouts differ: rows along K are transposed (transpose.c), rows along MN
- * are copied. Then one linear decode of the buffer gives the panel, the same for every layout.
+ * are copied. Then one linear decode of the buffer gives the panel, the same for every layout. FP32
+ * values are their own codes and are laid out in the panel itself.
  */
 #include "cpu/pack.h"
 
@@ -15,9 +16,10 @@
 #include "cpu/e2m1.h"
 #include "cpu/inline.h"
 #include "cpu/transpose.h"
+#include "model/dtype.h"
 
 /* A row that does not exist. */
-static const uint8_t zeros[DG_CPU_SLAB * 2];
+static const uint8_t zeros[DG_CPU_SLAB * 4];
 
 /* Panels of up to DG_CPU_STAGED_ROWS rows, staged together so that rows which adjoin in memory are read
  * by the cache line. */
@@ -26,7 +28,7 @@ typedef struct dg_cpu_stage_t {
     int64_t row, k, k_count;
     int row_count; /* rows that exist, of all panels */
     int panel_count, width;
-    int code_size;       /* bytes: 1 or 2 */
+    int code_size;       /* bytes: 1, 2 or 4 */
     int64_t panel_bytes; /* of codes, from one panel to the next */
     uint8_t *codes;      /* [panel_count, DG_CPU_SLAB, width] */
 } dg_cpu_stage_t;
@@ -74,7 +76,7 @@ static void stage_any(const dg_cpu_stage_t *stage) {
             } else if (stage->code_size == 1) {
                 *to = data[index];
             } else {
-                memcpy(to, data + 2 * index, 2);
+                memcpy(to, data + stage->code_size * index, (size_t)stage->code_size);
             }
         }
     }
@@ -157,6 +159,8 @@ static void stage_k_major(const dg_cpu_stage_t *stage, int p) {
         uint8_t *codes = codes_at(stage, p, 0) + first * stage->code_size;
         if (stage->code_size == 1) {
             dg_cpu_transpose_bytes(rows, count, stage->k_count, pitch, codes);
+        } else if (stage->code_size == 4) {
+            dg_cpu_transpose_words(rows, count, stage->k_count, pitch, codes);
         } else {
             dg_cpu_transpose_halves(rows, count, stage->k_count, pitch, codes);
         }
@@ -190,16 +194,37 @@ static void stage_codes(const dg_cpu_stage_t *stage, const int32_t *other_ks) {
     if (other_ks) clear_absent_ks(stage, other_ks);
 }
 
+static int code_size_of(dg_dtype_t dtype) {
+    return dtype == DG_DTYPE_F32 ? 4 : dtype == DG_DTYPE_BF16 || dtype == DG_DTYPE_F16 ? 2 : 1;
+}
+
+static void decode_f16(const uint16_t *codes, int64_t count, float *values) {
+    for (int64_t i = 0; i < count; i++) values[i] = dg_decode_f16(codes[i]);
+}
+
+/* codes: [count] of a type that is not F32, as they were staged. */
+static void decode(const dg_cpu_kernels_t *kernels, dg_dtype_t dtype, const void *codes,
+    int64_t count, float *values) {
+    if (dtype == DG_DTYPE_BF16) {
+        kernels->decode_bf16(codes, count, values);
+    } else if (dtype == DG_DTYPE_F16) {
+        decode_f16(codes, count, values);
+    } else {
+        kernels->decode_e4m3(codes, count, values);
+    }
+}
+
 void dg_cpu_pack(const dg_cpu_kernels_t *kernels, const dg_cpu_operand_t *operand,
     const int32_t *other_ks, int64_t row, int64_t row_count, int64_t k, int64_t k_count, int width,
     void *codes, float *panels) {
-    const bool wide = operand->dtype == DG_DTYPE_BF16;
+    const int code_size = code_size_of(operand->dtype);
+    const bool decoded = operand->dtype == DG_DTYPE_F32;
     dg_cpu_stage_t stage = {.operand = operand,
         .k = k,
         .k_count = k_count,
         .width = width,
-        .code_size = wide ? 2 : 1,
-        .panel_bytes = (int64_t)DG_CPU_SLAB * width * (wide ? 2 : 1),
+        .code_size = code_size,
+        .panel_bytes = (int64_t)DG_CPU_SLAB * width * code_size,
         .codes = codes};
     const int64_t group = DG_CPU_STAGED_ROWS / width * width;
     for (int64_t i = 0; i < row_count; i += group) {
@@ -207,15 +232,11 @@ void dg_cpu_pack(const dg_cpu_kernels_t *kernels, const dg_cpu_operand_t *operan
         stage.row = row + i;
         stage.row_count = (int)(left < group ? left : group);
         stage.panel_count = (stage.row_count + width - 1) / width;
+        if (decoded) stage.codes = (void *)(panels + i * DG_CPU_SLAB);
         stage_codes(&stage, other_ks);
-        for (int p = 0; p < stage.panel_count; p++) {
-            const uint8_t *from = stage.codes + p * stage.panel_bytes;
-            float *values = panels + (i + p * width) * DG_CPU_SLAB;
-            if (wide) {
-                kernels->decode_bf16((const void *)from, k_count * width, values);
-            } else {
-                kernels->decode_e4m3(from, k_count * width, values);
-            }
+        for (int p = 0; p < stage.panel_count && !decoded; p++) {
+            decode(kernels, operand->dtype, stage.codes + p * stage.panel_bytes, k_count * width,
+                panels + (i + p * width) * DG_CPU_SLAB);
         }
     }
 }

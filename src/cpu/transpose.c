@@ -86,3 +86,12 @@ void dg_cpu_transpose_halves(
         }
     }
 }
+
+void dg_cpu_transpose_words(
+    const uint8_t *const rows[8], int count, int64_t k_count, int64_t pitch, uint8_t *values) {
+    for (int i = 0; i < count; i++) {
+        for (int64_t k = 0; k < k_count; k++) {
+            memcpy(values + k * pitch + 4 * i, rows[i] + 4 * k, 4);
+        }
+    }
+}

@@ -19,4 +19,8 @@ void dg_cpu_transpose_bytes(
 void dg_cpu_transpose_halves(
     const uint8_t *const rows[8], int count, int64_t k_count, int64_t pitch, uint8_t *codes);
 
+/* The same for 32-bit values, in plain loops: FP32 operands are rare. */
+void dg_cpu_transpose_words(
+    const uint8_t *const rows[8], int count, int64_t k_count, int64_t pitch, uint8_t *values);
+
 #endif

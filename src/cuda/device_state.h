@@ -10,6 +10,8 @@
 #include "cuda/device.h"
 #include "cuda/driver.h"
 
+typedef struct dg_cublaslt_t dg_cublaslt_t; /* cublaslt.c */
+
 struct dg_cuda_device_t {
     const dg_driver_t *driver;
     dg_cu_device_t handle;
@@ -18,7 +20,8 @@ struct dg_cuda_device_t {
     uint64_t memory;
     dg_machine_t machine;
     char name[96];
-    _Atomic(dg_cu_context_t) primary; /* NULL until a call comes with no context of the device */
+    _Atomic(dg_cu_context_t) primary;  /* NULL until a call comes with no context of the device */
+    _Atomic(dg_cublaslt_t *) cublaslt; /* NULL until a product of cuBLASLt is asked for */
 };
 
 struct dg_cuda_function_t {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "model/groups.h"
 #include "model/tensor.h"
 
 /* A call's groups, whichever family it is of. */
@@ -47,6 +48,9 @@ static dg_status_t run_uploads(
     const dg_grouping_t grouping = find_grouping(run);
     const dg_groups_t *groups = grouping.groups;
     const dg_k_grouped_problem_t *k = run->k_grouped;
+    const int64_t size = dg_equal_size(groups, grouping.rows);
+    if (dg_groups_are_equal(groups) && groups->host_count > 0)
+        return upload(run, stage, &size, 1, parts->sizes);
     if (!dg_tensor_given(&groups->values) && groups->host_count > 0) {
         DG_TRY(upload(run, stage, groups->host_sizes, groups->host_count, parts->sizes));
     }
@@ -63,7 +67,7 @@ static dg_status_t describe_values(
     const bool by_row = groups->form == DG_GROUPS_INDEX || groups->form == DG_GROUPS_BLOCK_INDEX;
     *values = (dg_group_source_t){
         .data = part_at(run, parts->sizes),
-        .stride = 1,
+        .stride = dg_groups_are_equal(groups) ? 0 : 1,
         .count = by_row ? grouping.rows : grouping.group_count,
         .rows = grouping.rows,
         .form = (int32_t)groups->form,

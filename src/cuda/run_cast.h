@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One stage of a cast or of a layout of factors, launched. Called by src/api/gpu_cast.c; how a kernel's
- * arguments are filled is told by src/plan/cast.c and scale_copy.c.
+ * One stage of a cast, of a layout of factors or of a product beside the GEMM families, launched.
+ * Called by src/api/gpu_cast.c and gpu_hc_prenorm.c; how a kernel's arguments are filled is told by
+ * src/plan/cast.c, scale_copy.c and hc_prenorm.c.
  */
 #ifndef DG_CUDA_RUN_CAST_H
 #define DG_CUDA_RUN_CAST_H

@@ -3,20 +3,18 @@
  * NVRTC, CUDA's compiler as a library: found with dlopen when the first kernel has to be compiled,
  * never linked. Several threads may compile at once. Called by compiler.c.
  *
- * Where it is looked for: $DG_NVRTC, $CUDA_HOME and $CUDA_PATH, Python packages beside this library
- * (site-packages/deep_gemm/... and site-packages/nvidia/.../lib/libnvrtc.so.13), the loader's path
- * and what the process has loaded already, /usr/local/cuda. The first that is new enough is taken.
+ * It is $DG_NVRTC, or the first that is new enough of those that base/library_search.h finds.
  */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/env.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/library_search.h"
 #include "base/log.h"
 #include "jit/compiler.h"
 #include "jit/options.h"
@@ -80,7 +78,8 @@ static void load_builtins(const char *path) {
 }
 
 /* Whether the library `path` is NVRTC, new enough and complete; if so it is the compiler. */
-static bool try_library(search_t *search, const char *path) {
+static bool try_library(void *user, const char *path) {
+    search_t *search = user;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return false;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -105,56 +104,13 @@ static bool try_library(search_t *search, const char *path) {
     return true;
 }
 
-/* Tries every file that matches. Backwards: the highest version first. */
-static bool try_pattern(search_t *search, const char *folder, const char *names) {
-    char pattern[DG_PATH_BYTES];
-    glob_t files;
-    if (folder == NULL || !dg_format_path(pattern, "%s%s", folder, names) ||
-        glob(pattern, 0, NULL, &files) != 0)
-        return false;
-    bool found = false;
-    for (size_t i = files.gl_pathc; i > 0 && !found; i--)
-        found = try_library(search, files.gl_pathv[i - 1]);
-    globfree(&files);
-    return found;
-}
-
-/* The folder that holds Python packages, if this code lies in one of them: in the extension, which is
- * in deep_gemm/, or in the command line, which is in deep_gemm/bin/. */
-static const char *packages_folder(const char *up, char folder[DG_PATH_BYTES]) {
-    static const char here = 0;
-    char self[DG_PATH_BYTES];
-    Dl_info info;
-    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) return NULL;
-    const char *file = info.dli_fname;
-    if (strchr(file, '/') == NULL) { /* a program is known by the word it was started with */
-        const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (length < 0) return NULL;
-        self[length] = '\0';
-        file = self;
-    }
-    const char *slash = strrchr(file, '/');
-    const int length = slash != NULL ? (int)(slash - file) : 0;
-    return length > 0 && dg_format_path(folder, "%.*s/%s", length, file, up) ? folder : NULL;
-}
-
 static bool search_everywhere(search_t *search) {
-    char packages[DG_PATH_BYTES];
     const char *asked = dg_env_text(DG_ENV_NVRTC);
-    if (asked != NULL) {
-        if (try_library(search, asked)) return true;
-        if (search->reason[0] == '\0')
-            snprintf(search->reason, search->reason_size, "DG_NVRTC: %s", dlerror());
-        return false;
-    }
-    return try_pattern(search, dg_env_text(DG_ENV_CUDA_HOME), "/lib64/libnvrtc.so.1[0-9]") ||
-           try_pattern(search, dg_env_text(DG_ENV_CUDA_PATH), "/lib64/libnvrtc.so.1[0-9]") ||
-           try_pattern(
-               search, packages_folder("..", packages), "/nvidia/*/lib/libnvrtc.so.1[0-9]") ||
-           try_pattern(
-               search, packages_folder("../..", packages), "/nvidia/*/lib/libnvrtc.so.1[0-9]") ||
-           try_library(search, "libnvrtc.so.13") || try_library(search, "libnvrtc.so.12") ||
-           try_pattern(search, "/usr/local/cuda", "/lib64/libnvrtc.so.1[0-9]");
+    if (asked == NULL) return dg_search_library("libnvrtc.so", try_library, search);
+    if (try_library(search, asked)) return true;
+    if (search->reason[0] == '\0')
+        snprintf(search->reason, search->reason_size, "DG_NVRTC: %s", dlerror());
+    return false;
 }
 
 /* Takes the log over into the binary. */

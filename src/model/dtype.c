@@ -22,6 +22,7 @@ static const dg_dtype_info_t infos[] = {
     [DG_DTYPE_I32] = {"i32", 4, 0, 32, 1},
     [DG_DTYPE_I64] = {"i64", 8, 0, 64, 1},
     [DG_DTYPE_U8] = {"u8", 1, 1, 8, 1},
+    [DG_DTYPE_F16] = {"f16", 2, 2, 16, 1},
 };
 
 static const int info_count = (int)(sizeof infos / sizeof infos[0]);

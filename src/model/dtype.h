@@ -85,6 +85,17 @@ static inline float dg_decode_bf16(uint16_t code) {
     return dg_bits_float((uint32_t)code << 16);
 }
 
+/* S.EEEEE.MMMMMMMMMM, bias 15, as IEEE has it. */
+static inline float dg_decode_f16(uint16_t code) {
+    const uint32_t magnitude = code & 0x7FFFu;
+    const uint32_t sign = (uint32_t)(code & 0x8000u) << 16;
+    const uint32_t normal = (magnitude << 13) + (112u << 23);
+    const uint32_t subnormal = dg_float_bits((float)(int32_t)magnitude * 0x1p-24f);
+    const uint32_t special = (magnitude << 13) + (224u << 23); /* infinities and NaN */
+    const uint32_t bits = magnitude < 0x400u ? subnormal : magnitude < 0x7C00u ? normal : special;
+    return dg_bits_float(bits | sign);
+}
+
 /* A NaN keeps its sign and upper payload and becomes quiet. */
 static inline uint16_t dg_encode_bf16(float value) {
     const uint32_t bits = dg_float_bits(value);

@@ -91,6 +91,7 @@ typedef struct dg_group_walk_t {
 
 static int64_t value_at(const dg_group_walk_t *walk, int64_t g) {
     if (dg_tensor_given(&walk->groups->values)) return dg_integer_at(&walk->groups->values, g);
+    if (dg_groups_are_equal(walk->groups)) return dg_equal_size(walk->groups, walk->rows);
     return walk->groups->host_sizes[g];
 }
 
@@ -138,7 +139,8 @@ static dg_status_t read_size(
     return DG_STATUS_OK;
 }
 
-/* Group g, which begins at `begin` (PSUM: possibly past the last row), ends before the row given. */
+/* Group g, which begins at `begin` (PSUM: possibly past the last row), ends before the row given.
+ * */
 static dg_status_t read_end(
     const dg_group_walk_t *walk, int64_t g, int64_t begin, dg_group_range_t *range) {
     const bool psum = walk->groups->form == DG_GROUPS_PSUM;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "deep_gemm/grouped.h"
+#include "model/tensor.h"
 
 /* Rows [begin, end) belong to a group; [end, aligned_end) is its padding, which only PSUM has. */
 typedef struct dg_group_range_t {
@@ -31,10 +32,24 @@ typedef uint32_t dg_group_forms_t;
 /* "SIZES", "OFFSETS", ...; "?" for a number without a name. Static. */
 const char *dg_group_form_string(dg_group_form_t form);
 
+/* Whether these are host_count groups of one size: without values and without host sizes. MASKED:
+ * all rows of each matrix are valid; SIZES: rows / host_count each. No caller can say that; the
+ * library itself does (src/api/einsum.c). */
+static inline bool dg_groups_are_equal(const dg_groups_t *groups) {
+    return !dg_tensor_given(&groups->values) && groups->host_sizes == NULL &&
+           (groups->form == DG_GROUPS_MASKED || groups->form == DG_GROUPS_SIZES);
+}
+
+/* The size of each of them. rows: as in dg_group_ranges() */
+static inline int64_t dg_equal_size(const dg_groups_t *groups, int64_t rows) {
+    if (groups->form == DG_GROUPS_MASKED || groups->host_count == 0) return rows;
+    return rows / groups->host_count;
+}
+
 /* Refuses groups whose form is not in `forms`, whose values are absent, not I32 or I64 of rank 1 on
- * the CPU, whose alignment is negative, or that give host_sizes where they have no meaning. Reads no
- * tensor memory. `name` is the argument's name, "groups". *count receives the number of groups, or
- * of rows for INDEX and BLOCK_INDEX; 0 for NONE, which passes if `forms` has its bit. */
+ * the CPU, whose alignment is negative, or that give host_sizes where they have no meaning. Reads
+ * no tensor memory. `name` is the argument's name, "groups". *count receives the number of groups,
+ * or of rows for INDEX and BLOCK_INDEX; 0 for NONE, which passes if `forms` has its bit. */
 dg_status_t dg_check_groups(
     const dg_groups_t *groups, const char *name, dg_group_forms_t forms, int64_t *count);
 

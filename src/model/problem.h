@@ -27,7 +27,7 @@ typedef struct dg_factors_t {
 /* One side of a product, [group, mn, k]. */
 typedef struct dg_side_t {
     const void *data;
-    dg_dtype_t dtype; /* E4M3, E2M1X2 or BF16 */
+    dg_dtype_t dtype; /* E4M3, E2M1X2 or BF16; of cublaslt.h also F16 or F32 */
     /* Values (for E2M1X2 codes, two a byte) from one index to the next; one of mn_stride and
      * k_stride is 1. An axis of extent 1 has a stride as good as any. */
     int64_t group_stride, mn_stride, k_stride;

@@ -64,7 +64,7 @@ int64_t dg_tensor_stride(const dg_tensor_t *tensor, int32_t axis) {
 
 dg_text_t dg_format_dtypes(dg_dtype_set_t set) {
     dg_text_t text = {.bytes = "", .length = 0};
-    for (int dtype = DG_DTYPE_E4M3; dtype <= DG_DTYPE_U8; ++dtype) {
+    for (int dtype = DG_DTYPE_E4M3; dtype <= DG_DTYPE_F16; ++dtype) {
         if ((set & DG_DTYPE_BIT(dtype)) == 0) continue;
         set &= ~DG_DTYPE_BIT(dtype);
         const char *separator = text.length == 0 ? "" : set != 0 ? ", " : " or ";
@@ -99,7 +99,7 @@ dg_status_t dg_check_tensor(const dg_tensor_t *tensor, const char *name, const c
     DG_REQUIRE(dg_tensor_given(tensor), DG_STATUS_NULL_POINTER, name, field,
         "no tensor, expected %s of rank %d; fill the field with dg_tensor_2d() or its kin",
         dg_format_dtypes(dtypes).bytes, rank);
-    const bool known = tensor->dtype > DG_DTYPE_NONE && tensor->dtype <= DG_DTYPE_U8;
+    const bool known = tensor->dtype > DG_DTYPE_NONE && tensor->dtype <= DG_DTYPE_F16;
     DG_REQUIRE(known && (dtypes & DG_DTYPE_BIT(tensor->dtype)) != 0, DG_STATUS_BAD_DTYPE, name,
         field, "dtype %s (%d), expected %s; convert the tensor, or view it under the right type",
         dg_dtype_string(tensor->dtype), (int)tensor->dtype, dg_format_dtypes(dtypes).bytes);

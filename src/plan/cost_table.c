@@ -111,6 +111,8 @@ static const kernel_row_t kernels[] = {
         TILES(block_rows)},
     {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_GEMM, .62f, 2.5f, .095f, .134f, 2,
         TILES(vector_dense)},
+    {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_M_GROUPED_GEMM, .62f, 5.5f, .095f, .134f, 0,
+        TILES(vector_dense)}, /* not measured: as dense, with a list of groups */
     {DG_KERNEL_SM90_FP8_GEMM_VECTOR, DG_FAMILY_K_GROUPED_GEMM, .62f, 5.7f, .093f, .13f, 0,
         TILES(vector_tokens)},
     {DG_KERNEL_SM90_BF16_GEMM, DG_FAMILY_GEMM, 1.03f, 2.5f, .024f, .1f, 3.9f, TILES(bf16_dense)},

@@ -41,6 +41,8 @@ dg_group_parts_t dg_place_group_parts(const dg_work_t *work, int32_t block_rows)
     const bool listed = k_grouped && work->k_output == DG_K_OUTPUT_LIST;
     dg_group_parts_t parts = {DG_NO_PART, DG_NO_PART, DG_NO_PART, DG_NO_PART, DG_NO_PART, 0};
     if (!m_grouped && !k_grouped) return parts;
+    const bool whole = work->group_form == DG_GROUPS_MASKED && work->aligned_groups;
+    if (whole) parts.sizes = place(8, &parts.bytes);
     if (work->group_form == DG_GROUPS_SIZES) parts.sizes = place(groups * 8, &parts.bytes);
     if (listed) parts.d_list = place(groups * 8, &parts.bytes);
     if (listed && work->accumulates) parts.c_list = place(groups * 8, &parts.bytes);

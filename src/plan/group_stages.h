@@ -2,8 +2,9 @@
  *
  * The stages that run in front of a grouped GEMM: what the host knows goes up (any_upload), groups
  * become a list of row tiles (any_group_tiles) or of K segments (any_k_segments); see
- * kernels/args/group_tiles.h. The planning file of every grouped kernel calls dg_plan_group_stages()
- * first and adds its own stage last; its run file calls dg_cuda_run_group_stages().
+ * kernels/args/group_tiles.h. The planning file of every grouped kernel calls
+ * dg_plan_group_stages() first and adds its own stage last; its run file calls
+ * dg_cuda_run_group_stages().
  */
 #ifndef DG_PLAN_GROUP_STAGES_H
 #define DG_PLAN_GROUP_STAGES_H
@@ -16,7 +17,8 @@
 #define DG_NO_PART UINT64_MAX
 
 typedef struct dg_group_parts_t {
-    uint64_t sizes;    /* [groups] int64: SIZES that the host alone may have */
+    uint64_t sizes;    /* [groups] int64: SIZES that the host alone may have; [1] used: groups of
+                        * one size, which read it with stride 0 */
     uint64_t d_list;   /* [groups] addresses: LIST */
     uint64_t c_list;   /* [groups] addresses: LIST with c */
     uint64_t tiles;    /* M-grouped: dg_group_tiles_t and its tiles */

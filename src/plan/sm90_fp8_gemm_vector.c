@@ -29,13 +29,19 @@ static bool groups_begin_aligned(const dg_work_t *work) {
     return work->group_form == DG_GROUPS_PSUM && work->group_alignment % 16 == 0;
 }
 
+static bool takes_factors(const dg_work_side_t *side, const dg_work_t *work) {
+    const bool block = side->gran_mn == 128 && work->family != DG_FAMILY_K_GROUPED_GEMM;
+    return side->gran_k == 128 && (side->gran_mn == 1 || block);
+}
+
 /* NULL if the kernel can read this side, else what it asks for. */
 static const char *find_side_obstacle(const dg_work_side_t *side, const dg_work_t *work) {
     if (side->dtype != DG_DTYPE_E4M3) return "a and b must be e4m3";
     if (side->gathered) return "rows must not be picked by a list";
-    if (side->scale_dtype != DG_DTYPE_NONE &&
-        (side->scale_dtype != DG_DTYPE_F32 || side->gran_mn != 1 || side->gran_k != 128))
-        return "a and b must have f32 factors 1 x 128, or none";
+    if (side->scale_dtype != DG_DTYPE_NONE && !takes_factors(side, work))
+        return work->family == DG_FAMILY_K_GROUPED_GEMM
+                   ? "a and b must have factors 1 x 128, or none"
+                   : "a and b must have factors 1 x 128 or 128 x 128, or none";
     if (side->alignment < 16) return "address and pitch of a and b must be multiples of 16 bytes";
     if (side->flat && !work->aligned_groups)
         return "the host must know that groups of flat operands have multiples of 16 tokens";
@@ -45,7 +51,8 @@ static const char *find_side_obstacle(const dg_work_side_t *side, const dg_work_
 }
 
 static const char *find_obstacle(const dg_work_t *work) {
-    if (work->family == DG_FAMILY_M_GROUPED_GEMM) return "not groups along m";
+    if (work->family == DG_FAMILY_M_GROUPED_GEMM && !work->a.k_contiguous)
+        return "k must be contiguous in a where groups lie along m";
     const char *obstacle = find_side_obstacle(&work->a, work);
     if (obstacle == NULL) obstacle = find_side_obstacle(&work->b, work);
     if (obstacle != NULL) return obstacle;
@@ -59,21 +66,26 @@ static const char *find_obstacle(const dg_work_t *work) {
 /* How a candidate cuts the work. */
 typedef struct cut_t {
     int32_t cluster, cluster_m, shared_bytes, ctas;
-    int64_t tiles; /* whole clusters */
+    int64_t tiles; /* whole clusters, of a usual call */
+    int64_t most;  /* of any call */
 } cut_t;
 
 static cut_t cut_work(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work,
     const dg_machine_t *machine, const dg_plan_options_t *options) {
     const int32_t cluster = f->share == DG_SHARE_NONE ? 1 : 2;
     const int32_t cluster_m = f->share == DG_SHARE_B ? 2 : 1;
+    const int32_t rows = f->block_m * cluster_m;
+    const bool m_grouped = work->family == DG_FAMILY_M_GROUPED_GEMM;
+    const int64_t columns = dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster;
+    const int64_t usual = m_grouped ? dg_usual_row_tiles(work, rows)
+                                    : dg_ceil_div(work->m, rows) * dg_count_matrices(work);
     return (cut_t){.cluster = cluster,
         .cluster_m = cluster_m,
         .shared_bytes =
             DG_SM90_FP8_GEMM_VECTOR_SHARED_BYTES(f->block_m, f->block_n, f->stages, f->math_groups),
         .ctas = dg_usable_ctas(machine, options, cluster),
-        .tiles = dg_ceil_div(work->m, f->block_m * cluster_m) *
-                 dg_ceil_div(work->n, f->block_n * (cluster / cluster_m)) * cluster *
-                 dg_count_matrices(work)};
+        .tiles = usual * columns,
+        .most = (m_grouped ? dg_group_tile_bound(work, rows) : usual) * columns};
 }
 
 /* What the kernel's text asserts, so that no candidate is planned that does not compile. */
@@ -82,17 +94,19 @@ static bool is_valid(const dg_sm90_fp8_gemm_vector_fields_t *f) {
                       f->block_m <= 256 && f->block_m % (64 * f->math_groups) == 0 &&
                       f->block_n > 0 && f->block_n <= 256 && f->block_n % 32 == 0;
     const bool turned = (!f->a_mn || f->block_m % 128 == 0) && (!f->b_mn || f->block_n == 128) &&
-                        (!f->a_mn || f->share != DG_SHARE_A || f->block_m == 256);
+                        (!f->a_mn || f->share != DG_SHARE_A || f->block_m == 256) &&
+                        (!f->a_mn || f->schedule != DG_SCHEDULE_M_GROUPED);
     return tile && turned && f->stages >= 2 && f->stages <= 16 && f->share >= 0 && f->share <= 2 &&
            f->unroll_k >= 1;
 }
 
 /* Whether a candidate is made for this kind of work. */
 static bool fits(const dg_sm90_fp8_gemm_vector_fields_t *f, const dg_work_t *work) {
-    const bool grouped = work->family == DG_FAMILY_K_GROUPED_GEMM;
-    return f->schedule == (grouped ? DG_SCHEDULE_K_GROUPED : DG_SCHEDULE_DENSE) &&
-           f->a_mn == !work->a.k_contiguous && f->b_mn == !work->b.k_contiguous &&
-           f->out_f32 == (work->out_dtype == DG_DTYPE_F32);
+    const int32_t schedule = work->family == DG_FAMILY_GEMM             ? DG_SCHEDULE_DENSE
+                             : work->family == DG_FAMILY_M_GROUPED_GEMM ? DG_SCHEDULE_M_GROUPED
+                                                                        : DG_SCHEDULE_K_GROUPED;
+    return f->schedule == schedule && f->a_mn == !work->a.k_contiguous &&
+           f->b_mn == !work->b.k_contiguous && f->out_f32 == (work->out_dtype == DG_DTYPE_F32);
 }
 
 /* A factor for each column costs a multiplication for every element and block more than the kernel with
@@ -128,7 +142,7 @@ static float price_candidate(const dg_specialisation_t *candidate, const dg_work
     if (!fits(f, work) || !is_valid(f) || !dg_tile_allowed(options, f->block_m, f->block_n))
         return INFINITY;
     const cut_t cut = cut_work(f, work, machine, options);
-    if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.tiles > MAX_EXTENT)
+    if (cut.ctas == 0 || cut.shared_bytes > machine->shared_bytes || cut.most > MAX_EXTENT)
         return INFINITY;
     const dg_tile_cost_t tile = find_cost(f, work);
     const int32_t helpers = work->family == DG_FAMILY_GEMM ? 0 : 1;
@@ -156,11 +170,11 @@ static void fill_plan(const dg_specialisation_t *specialisation, const dg_work_t
     const dg_machine_t *machine, const dg_plan_options_t *options, dg_plan_t *plan) {
     const dg_sm90_fp8_gemm_vector_fields_t f = dg_sm90_fp8_gemm_vector_fields(specialisation);
     const cut_t cut = cut_work(&f, work, machine, options);
-    dg_plan_group_stages(work, f.block_m, plan);
+    dg_plan_group_stages(work, f.block_m * cut.cluster_m, plan);
     if (dg_sm90_fp8_gemm_vector_has_flat(work)) add_map_stage(work, plan);
     plan->kernel = ID;
     plan->stage[plan->stage_count++] = (dg_plan_stage_t){.specialisation = *specialisation,
-        .grid = dg_persistent_grid(cut.tiles, cut.ctas, cut.cluster),
+        .grid = dg_persistent_grid(cut.most, cut.ctas, cut.cluster),
         .threads = (uint32_t)f.math_groups * 128 + 128,
         .cluster = (uint32_t)cut.cluster,
         .shared_bytes = (uint32_t)cut.shared_bytes};

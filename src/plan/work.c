@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "model/groups.h"
 #include "model/tensor.h"
 
 #define MAX_ALIGNMENT UINT64_C(128)
@@ -134,6 +135,8 @@ void dg_m_grouped_gemm_work(const dg_m_grouped_problem_t *problem, dg_work_t *wo
     work->group_alignment = group_alignment(&problem->groups);
     work->zero_padding =
         problem->groups.form == DG_GROUPS_PSUM && problem->zero_padding; /* no meaning elsewhere */
+    work->aligned_groups =
+        problem->groups.form == DG_GROUPS_MASKED && dg_groups_are_equal(&problem->groups);
     fill_side(&problem->a, matrices, gathered ? problem->a.gather_extent : problem->rows,
         problem->k, &work->a);
     fill_side(&problem->b, problem->group_count, problem->n, problem->k, &work->b);
@@ -143,7 +146,8 @@ void dg_m_grouped_gemm_work(const dg_m_grouped_problem_t *problem, dg_work_t *wo
 }
 
 /* Whether the host knows sizes that are all multiples of 16. */
-static bool known_multiples(const dg_groups_t *groups) {
+static bool known_multiples(const dg_groups_t *groups, int64_t tokens) {
+    if (dg_groups_are_equal(groups)) return dg_equal_size(groups, tokens) % 16 == 0;
     if (groups->form != DG_GROUPS_SIZES || groups->host_sizes == NULL) return false;
     uint64_t bits = 0;
     for (int64_t g = 0; g < groups->host_count; g++) bits |= (uint64_t)groups->host_sizes[g];
@@ -179,7 +183,7 @@ void dg_k_grouped_gemm_work(const dg_k_grouped_problem_t *problem, dg_work_t *wo
     work->k_output = (uint8_t)(problem->d_list != NULL ? DG_K_OUTPUT_LIST
                                : problem->sum          ? DG_K_OUTPUT_SUM
                                                        : DG_K_OUTPUT_STACK);
-    work->aligned_groups = known_multiples(&problem->groups);
+    work->aligned_groups = known_multiples(&problem->groups, problem->tokens);
     fill_k_side(&problem->a, problem->m, problem->tokens, &work->a);
     fill_k_side(&problem->b, problem->n, problem->tokens, &work->b);
     for (int64_t g = 0; problem->d_list != NULL && g < problem->group_count; g++) {

@@ -21,8 +21,8 @@ typedef enum dg_family_t {
  *
  * Alignments are in bytes: the largest power of two up to 128 that divides the address and every
  * stride but that of the contiguous axis (strides of axes of extent 1 do not count, a NULL address
- * is aligned). 1 if a stride is not positive or is 2^40 bytes or more: TMA takes neither. FLAT: that
- * of the address; see aligned_groups for the strides. */
+ * is aligned). 1 if a stride is not positive or is 2^40 bytes or more: TMA takes neither. FLAT:
+ * that of the address; see aligned_groups for the strides. */
 typedef struct dg_work_side_t {
     uint8_t dtype;        /* dg_dtype_t */
     uint8_t k_contiguous; /* 1: k has stride 1; 0: mn has */
@@ -50,7 +50,9 @@ typedef struct dg_work_t {
     uint8_t d_alignment,
         c_alignment; /* as those of a side; c: 0 without c; LIST: the least of all */
     uint8_t zero_padding;
-    uint8_t aligned_groups;  /* K-grouped: host knows that all k_g are multiples of 16 */
+    uint8_t
+        aligned_groups; /* K-grouped: host knows that all k_g are multiples of 16; MASKED: that all
+                              * rows are valid, and there are no values (model/groups.h) */
     int32_t group_alignment; /* rows: PSUM and BLOCK_INDEX; else 0 */
 } dg_work_t;
 

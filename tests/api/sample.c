@@ -172,3 +172,35 @@ void sample_succeeded(dg_status_t status) {
         fail_msg("%s: %s", dg_status_string(status), dg_last_error());
     }
 }
+
+void sample_poison(const dg_tensor_t *tensor) {
+    int64_t index[DG_MAX_RANK] = {0};
+    const size_t size = (size_t)dg_dtype_size(tensor->dtype);
+    if (tensor->data == NULL) return;
+    do {
+        memset((uint8_t *)tensor->data + (size_t)offset_of(tensor, index) * size, 0xFF, size);
+    } while (advance(tensor, index));
+}
+
+static int64_t span_of(const dg_tensor_t *tensor) {
+    int64_t last[DG_MAX_RANK];
+    for (int32_t i = 0; i < tensor->rank; i++) last[i] = tensor->shape[i] - 1;
+    return tensor->data == NULL ? 0 : (offset_of(tensor, last) + 1) * dg_dtype_size(tensor->dtype);
+}
+
+uint8_t *sample_copy(sample_t *sample, const dg_tensor_t *tensor) {
+    uint8_t *copy = sample_bytes(sample, span_of(tensor));
+    if (tensor->data != NULL) memcpy(copy, tensor->data, (size_t)span_of(tensor));
+    return copy;
+}
+
+void sample_check_between(const dg_tensor_t *tensor, uint8_t *before) {
+    int64_t index[DG_MAX_RANK] = {0};
+    const size_t size = (size_t)dg_dtype_size(tensor->dtype);
+    if (tensor->data == NULL) return;
+    do {
+        const size_t at = (size_t)offset_of(tensor, index) * size;
+        memcpy(before + at, (const uint8_t *)tensor->data + at, size);
+    } while (advance(tensor, index));
+    assert_memory_equal(tensor->data, before, (size_t)span_of(tensor));
+}

@@ -53,6 +53,14 @@ double sample_operand_value(
  * an FP32 sum of terms with absolute sum `magnitude` allow. */
 void sample_check(const dg_tensor_t *d, const int64_t *index, double expected, double magnitude);
 
+/* Makes every element NaN. */
+void sample_poison(const dg_tensor_t *tensor);
+
+/* All bytes from the first element to past the last, and the check, after a call, that those
+ * between the elements are what they were; `before` changes. */
+uint8_t *sample_copy(sample_t *sample, const dg_tensor_t *tensor);
+void sample_check_between(const dg_tensor_t *tensor, uint8_t *before);
+
 /* Fails the test unless the call succeeded, with the library's message. */
 void sample_succeeded(dg_status_t status);
 

@@ -32,6 +32,15 @@ run_cli(bench --shapes ${FILE} --repeat 1)
 expect_status(0)
 expect_match(OUT "^date .*\nlibrary .*\nprocessor .*\nsettings .*\nyardstick .*\nmemcpy .*\n\nfamily ")
 
+run_cli(bench --shapes ${FILE} --repeat 2 --flush 3 --csv)
+expect_status(0)
+expect_match(ERR "median of 2 runs, 3 MB written in front of each\n")
+expect_match(OUT "^family,kind,shape,time_ms,min_time_ms,gflop_per_s,.*,result\ngemm,[^\n]*,ok\ncast,[^\n]*,ok\n$")
+
+run_cli(bench --shapes ${FILE} --csv --json)
+expect_status(2)
+expect_match(ERR "--csv and --json")
+
 run_cli(bench --shapes ${WORK_DIR}/nowhere)
 expect_status(1)
 expect_match(ERR "nowhere: cannot be read")

@@ -185,7 +185,7 @@ static void test_empty_k_overwrites_or_copies(void **state) {
 static void test_unknown_dtype_is_refused(void **state) {
     (void)state;
     float d = 5;
-    dg_cpu_product_t product = {.a = {.dtype = DG_DTYPE_F32},
+    dg_cpu_product_t product = {.a = {.dtype = DG_DTYPE_I32},
         .b = {.dtype = DG_DTYPE_E4M3},
         .m = 1,
         .n = 1,

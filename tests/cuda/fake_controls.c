@@ -27,6 +27,7 @@ fake_controls_t open_fake_driver(void) {
     find(library, "fake_driver", &get, sizeof get);
     find(library, "fake_set_context", &controls.set_context, sizeof controls.set_context);
     find(library, "fake_depth", &controls.depth, sizeof controls.depth);
+    find(library, "fake_capture_mode", &controls.capture_mode, sizeof controls.capture_mode);
     controls.driver = get();
     return controls;
 }

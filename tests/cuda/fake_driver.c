@@ -25,6 +25,7 @@ static bool initialised;
 EXPORT fake_driver_t *fake_driver(void);
 EXPORT void fake_set_context(int32_t device);
 EXPORT int32_t fake_depth(void);
+EXPORT int32_t fake_capture_mode(void);
 EXPORT dg_cu_result_t cuDriverGetVersion(int32_t *version);
 EXPORT dg_cu_result_t cuGetProcAddress_v2(
     const char *name, void **address, int32_t version, uint64_t flags, int32_t *found);
@@ -40,6 +41,10 @@ void fake_set_context(int32_t device) {
 
 int32_t fake_depth(void) {
     return depth;
+}
+
+int32_t fake_capture_mode(void) {
+    return capture_mode;
 }
 
 /* Counts a call and leaves it if the test wants it to fail. */

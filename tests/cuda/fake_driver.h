@@ -105,13 +105,15 @@ typedef struct fake_driver_t {
 typedef fake_driver_t *fake_driver_fn(void);
 /* Makes a context of the device, or none (-1), the only one of this thread, as a caller's own. */
 typedef void fake_set_context_fn(int32_t device);
-typedef int32_t fake_depth_fn(void); /* contexts on this thread's stack */
+typedef int32_t fake_depth_fn(void);        /* contexts on this thread's stack */
+typedef int32_t fake_capture_mode_fn(void); /* CUstreamCaptureMode of this thread */
 
 /* The controls, by dlopen of $DG_CUDA_DRIVER; ends the program if that is not the fake. */
 typedef struct fake_controls_t {
     fake_driver_t *driver;
     fake_set_context_fn *set_context;
     fake_depth_fn *depth;
+    fake_capture_mode_fn *capture_mode;
 } fake_controls_t;
 fake_controls_t open_fake_driver(void);
 void reset_fake_driver(fake_driver_t *driver); /* as it was at the start */

@@ -43,15 +43,19 @@ inline void require(bool condition, const char *text, const char *file, int line
 
 #define REQUIRE(condition) check::require((condition), #condition, __FILE__, __LINE__)
 
+constexpr size_t SEEDS = 5;
+inline int only_seed = -1; // one of the schedules by itself; -1 for all
+
 // Five schedules for everything that depends on one: in order with immediate effects, at random
 // with random delays, at random with effects as late as possible.
 inline std::vector<emu::Config> schedules() {
-    std::vector<emu::Config> all(5);
+    std::vector<emu::Config> all(SEEDS);
     all[0].order = emu::Order::Fifo;
     all[0].delay = emu::Delay::None;
     for (size_t i = 1; i < all.size(); i++) all[i].seed = i;
     all[4].delay = emu::Delay::Longest;
     for (emu::Config &config : all) config.polls_until_livelock = 20000;
+    if (only_seed >= 0) all = {all[static_cast<size_t>(only_seed)]};
     return all;
 }
 

@@ -83,6 +83,21 @@ TEST(bug_too_few_bytes_announced) {
     try_steps("DEADLOCK|EXIT|RACE|MBAR", [](Steps &s) { s.announced = 112; });
 }
 
+// Announced in two steps: the phase ends with the bytes, although all have arrived before.
+TEST(bytes_announced_apart_from_the_arrival) {
+    Buffer<uint32_t> in(4, true);
+    expect_right(shape(1, 32, 512), [&] {
+        init(1);
+        if (thread_index()) return;
+        mbarrier_expect(barrier(), 16);
+        mbarrier_arrive(barrier());
+        REQUIRE(!mbarrier_test(barrier(), 0));
+        bulk_load(data(), in.data, 16, barrier());
+        mbarrier_wait(barrier(), 0);
+        REQUIRE(ld_shared_u32(data() + 12) == in.data[3]);
+    });
+}
+
 TEST(bug_bulk_bytes_not_a_multiple_of_16) {
     Buffer<uint32_t> out(32);
     expect_bug("ALIGN", shape(1, 32, 512), [&] { bulk_store(out.data, data(), 24); });

@@ -8,6 +8,7 @@
 #include "device/mbarrier.cuh"
 #include "device/shared.cuh"
 #include "device/swizzle.cuh"
+#include "device/tcgen05.cuh"
 #include "device/tensormap.cuh"
 #include "device/tma.cuh"
 #include "one_kernel.h"
@@ -165,6 +166,30 @@ TEST(planes_reach_both) {
         emu::ElementType::F32, 3, words.data, extents, strides, box, emu::Swizzle::B128);
     expect_right(shape(2, 32, 4096, 2), [&] { multicast_planes(map, 3); });
     expect_bug("DEADLOCK", shape(2, 32, 4096, 2), [&] { multicast_planes(map, 2); });
+}
+
+// Both CTAs of a pair load eight rows each into their own memory; the even one's barrier hears of all.
+static void load_as_a_pair(const dg_tensor_map_t &map, uint32_t announced) {
+    init();
+    cluster_sync();
+    if (thread_index() == 0) {
+        if (cluster_rank() == 0) mbarrier_arrive_expect(barrier(), announced);
+        tma_load_2d_pair(tile(), &map, barrier(), 0, static_cast<int>(cluster_rank()) * 8);
+    }
+    if (cluster_rank() == 0) mbarrier_wait_cluster(barrier(), 0);
+    cluster_sync();
+    for (uint32_t row = 0; row < 8; row++)
+        REQUIRE(ld_shared_u32(tile() + swizzle_128(row * 128 + lane_index() * 4)) ==
+                (cluster_rank() * 8 + row) * 64 + lane_index());
+    cluster_sync();
+}
+TEST(pairs_report_to_the_even_cta) {
+    Buffer<uint32_t> words(20 * 64, true);
+    number(words);
+    const dg_tensor_map_t map = words_map(words.data);
+    expect_right(shape(2, 32, 4096, 2), [&] { load_as_a_pair(map, 2048); });
+    expect_bug("EXIT|MBAR|RACE|UNINITIALISED|DEADLOCK|CHECK", shape(2, 32, 4096, 2),
+        [&] { load_as_a_pair(map, 1024); });
 }
 
 // What ordinary stores wrote to global memory, loaded by TMA.

@@ -51,6 +51,29 @@ TEST(dependent_launch_waits) {
 TEST(dependent_launch_without_permission_still_runs) {
     try_chain("", [](Chain &c) { c.allow = false; });
 }
+// The first launch ends only when the second has said something: both have to run at once.
+static void answer_early(uint32_t *flag, bool allow) {
+    if (allow) dependents_launch();
+    while (!ld_flag(flag, ORDER_ACQUIRE, SCOPE_GPU)) {}
+}
+static void run_answer(const emu::Config &config, bool allow) {
+    Buffer<uint32_t> flag(1);
+    emu::Launch first = shape(2, 32, 0), second = shape(1, 32, 0);
+    flag[0] = 0;
+    first.kernel = [&] { answer_early(flag.data, allow); };
+    second.kernel = [&] {
+        if (thread_index() == 0) st_flag(flag.data, 1, ORDER_RELEASE, SCOPE_GPU);
+        dependency_wait();
+    };
+    second.programmatic = true;
+    emu::launch_sequence(config, {first, second});
+}
+TEST(dependents_start_when_they_are_allowed_to) {
+    for (const emu::Config &config : schedules()) run_answer(config, true);
+}
+TEST(bug_dependents_never_allowed_to_start) {
+    expect_fault("LIVELOCK", [](const emu::Config &config) { run_answer(config, false); });
+}
 TEST(bug_dependency_not_waited_for) {
     try_chain("RACE", [](Chain &c) { c.wait = false; });
 }

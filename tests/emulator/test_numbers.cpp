@@ -5,6 +5,7 @@
 #include "device/bytes.cuh"
 #include "device/convert.cuh"
 #include "device/descriptor.cuh"
+#include "device/relu.cuh"
 #include "device/swizzle.cuh"
 #include "number.h"
 #include "one_kernel.h"
@@ -80,6 +81,12 @@ TEST(larger_of_each_half) {
     REQUIRE(max_u16x2(0x00018000, 0x7FFF0001) == 0x7FFF8000u);
     REQUIRE(max_u16x2(0xFFFF0000, 0xFFFEFFFF) == 0xFFFFFFFFu);
 }
+TEST(relu_lets_nan_through) {
+    REQUIRE(relu_f32(2.5f) == 2.5f && relu_f32(-2.5f) == 0.f && relu_f32(-0.f) == 0.f);
+    REQUIRE(relu_f32(f32_from_bits(0xFF800000u)) == 0.f);
+    const float nan = relu_f32(f32_from_bits(0xFFC00000u));
+    REQUIRE(nan != nan);
+}
 TEST(bytes_chosen) {
     REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x7250) == 0x77225500u);
     REQUIRE(choose_bytes(0x33221100, 0x77665544, 0x3210) == 0x33221100u);
@@ -99,6 +106,22 @@ TEST(swizzles_are_permutations_of_their_rows) {
         REQUIRE(swizzle_32(swizzle_32(a)) == a && swizzle_32(a) / 32 == a / 32);
     }
     REQUIRE(swizzle_128(128) == 144 && swizzle_128(7 * 128) == 7 * 128 + 112);
+    REQUIRE(
+        swizzle_64(128) == 144 && swizzle_64(7 * 128) == 7 * 128 + 48 && swizzle_64(512) == 512);
+    REQUIRE(
+        swizzle_32(128) == 144 && swizzle_32(7 * 128) == 7 * 128 + 16 && swizzle_32(256) == 256);
+}
+TEST(bits_of_floats) {
+    REQUIRE(f32_from_bits(0x40490FDB) == 3.14159274f && std::isnan(f32_from_bits(0x7FC00000)));
+    REQUIRE(bits_from_f32(-0.f) == 0x80000000u && bits_from_f32(1.f) == 0x3F800000u);
+}
+// A kernel adds to the lower half and joins the two where it multiplies.
+TEST(halves_of_a_descriptor) {
+    const uint32_t low = descriptor_low_k128(0x12400);
+    REQUIRE(low == (0x1240u | 1u << 16));
+    REQUIRE(descriptor_from_low_k128(low) == ((64ull | 1ull << 30) << 32 | low));
+    REQUIRE(descriptor_from_low_k128(low + 2) == make_descriptor_k128(0x12400 + 32));
+    REQUIRE(descriptor_from_low_k128(low + 1024) == make_descriptor_k128(0x12400 + 16384));
 }
 TEST(descriptor_fields) {
     const uint64_t d = make_descriptor(0x12340, 0x400, 0x800, DESCRIPTOR_SWIZZLE_64);

@@ -37,8 +37,8 @@ TEST(rules_of_encoding) {
     REQUIRE(refused(b.data, 32, 33, 128, 32, 8, none));    // reaches past its buffer
 }
 
-// One warp edits a copy of a map, publishes it, and loads 32 words with it; `turns` times with one
-// map or two.
+// One warp edits a copy of a map, publishes it, and loads the last row with it; twice, with one map or
+// two.
 struct Edit {
     bool acquire = true, sync_before_publish = true, wait_before_next = true;
     uint32_t maps = 1;
@@ -60,20 +60,20 @@ static void edit_and_load(
             tensormap_set_address(copy, words + turn * 100);
             tensormap_set_extent<0>(copy, 20);
             tensormap_set_extent<1>(copy, 1 + turn);
-            tensormap_set_stride<1>(copy, 128);
+            tensormap_set_stride<1>(copy, 192);
         }
         if (e.sync_before_publish) warp_sync();
         tensormap_publish(mine, copy);
         if (thread_index() == 0) {
             if (e.acquire || turn == 0) tensormap_acquire(mine);
             mbarrier_arrive_expect(barrier, 128);
-            tma_load_2d(slot, mine, barrier, 0, 0);
+            tma_load_2d(slot, mine, barrier, 0, static_cast<int>(turn));
             if (e.wait_before_next) mbarrier_wait(barrier, turn);
         }
         warp_sync();
         if (!e.wait_before_next) continue;
         const uint32_t got = ld_shared_u32(slot + lane_index() * 4);
-        REQUIRE(got == (lane_index() < 20 ? turn * 100 + lane_index() : 0));
+        REQUIRE(got == (lane_index() < 20 ? turn * (100 + 192 / 4) + lane_index() : 0));
     }
     if (!e.wait_before_next) mbarrier_wait(barrier, 1);
 }

@@ -65,8 +65,10 @@ static void run_case(const emu::Specialisation &s, const dg_vector_case_t &c,
         c, c.b, c.shape.form_b, c.shape.n, block_n, share == DG_SHARE_B, &args.b, flat_b.data);
     if (c.shape.form_a == DG_CASE_FLAT) args.flat_a = flat_a.data;
     if (c.shape.form_b == DG_CASE_FLAT) args.flat_b = flat_b.data;
-    args.scale_a = {c.a.scale, c.a.scale_mn_stride, c.a.scale_k_stride};
-    args.scale_b = {c.b.scale, c.b.scale_mn_stride, c.b.scale_k_stride};
+    args.scale_a = {
+        c.a.scale, c.a.scale_mn_stride * 4, c.a.scale_k_stride * 4, 0, DG_FACTORS_F32, 0};
+    args.scale_b = {
+        c.b.scale, c.b.scale_mn_stride * 4, c.b.scale_k_stride * 4, 0, DG_FACTORS_F32, 0};
     args.data_a = c.a.data;
     args.data_b = c.b.data;
     args.pitch_a = c.a.pitch;

@@ -14,6 +14,7 @@ static_assert(sizeof(dg_tensor_t) == 88, "tensor");
 static_assert(sizeof(dg_gemm_args_t) == 552, "gemm");
 static_assert(sizeof(dg_m_grouped_gemm_args_t) == 768, "m_grouped");
 static_assert(sizeof(dg_k_grouped_gemm_args_t) == 896, "k_grouped");
+static_assert(sizeof(dg_einsum_args_t) == 560, "einsum");
 static_assert(sizeof(dg_quantize_args_t) == 616, "quantize");
 static_assert(sizeof(dg_context_options_t) == 88, "options");
 #endif
@@ -27,6 +28,9 @@ int abi_from_cpp(void) {
     dg_k_grouped_gemm_args_t k_grouped = DG_K_GROUPED_GEMM_ARGS_INIT;
     dg_quantize_args_t quantize = DG_QUANTIZE_ARGS_INIT;
     dg_scale_convert_args_t convert = DG_SCALE_CONVERT_ARGS_INIT;
+    dg_mqa_logits_args_t logits = DG_MQA_LOGITS_ARGS_INIT;
+    dg_paged_mqa_logits_args_t paged = DG_PAGED_MQA_LOGITS_ARGS_INIT;
+    if (logits.struct_size != sizeof logits || paged.struct_size != sizeof paged) return 6;
     if (options.struct_size != sizeof options || m_grouped.struct_size != sizeof m_grouped ||
         k_grouped.struct_size != sizeof k_grouped || quantize.struct_size != sizeof quantize ||
         convert.struct_size != sizeof convert) {

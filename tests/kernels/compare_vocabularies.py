@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The PTX and the emulated vocabulary must declare the same functions with the same arguments."""
+"""The PTX and the emulated vocabulary must declare the same functions with the same arguments, and the
+tests of tests/emulator must name each of them. (That they notice when it is left out is what
+tests/emulator/bugs/leave_out.py is for.)"""
 import glob
 import os
 import re
@@ -24,6 +26,16 @@ def signatures(path):
     return found
 
 
+def untested(names):
+    """The functions of `names` that no test of a primitive calls."""
+    text = ""
+    for path in glob.glob(os.path.join(ROOT, "tests", "emulator", "test_*.cpp")):
+        with open(path, encoding="utf-8") as file:
+            text += re.sub(r"//[^\n]*", "", file.read())
+    words = set(re.findall(r"\b(\w+)(?:<[\w ,]+>)?(?=\(|[,)])", text))
+    return sorted(names - words)
+
+
 def main():
     ptx = os.path.join(ROOT, "kernels", "device")
     emulated = os.path.join(ROOT, "emulator", "device")
@@ -33,7 +45,11 @@ def main():
         a, b = (signatures(os.path.join(folder, name)) for folder in (ptx, emulated))
         bad += [f"{name}: {f}: {a.get(f)} and {b.get(f)}" for f in sorted(a.keys() | b.keys())
                 if a.get(f) != b.get(f)]
+        bad += [f"{name}: no test of tests/emulator calls {f}" for f in untested(a.keys())]
         print(f"{name}: {len(a)} functions")
+    for name in sorted(SHARED):
+        functions = signatures(os.path.join(ptx, name)).keys()
+        bad += [f"{name}: no test of tests/emulator calls {f}" for f in untested(functions)]
     print("\n".join(bad))
     return 1 if bad else 0
 

@@ -13,6 +13,7 @@
 #include "device/global.cuh"
 #include "device/matrix.cuh"
 #include "device/mbarrier.cuh"
+#include "device/relu.cuh"
 #include "device/shared.cuh"
 #include "device/swizzle.cuh"
 #include "device/tensormap.cuh"
@@ -135,7 +136,8 @@ KERNEL(256) use_warp(float *out) {
     pin_f32(d[2]);
     pin_f32_array(d, 4);
     a[0] = choose_bytes(a[0], a[1], 0x7213) + f16x2_from_e4m3x2(a[2]);
-    const uint32_t packed = a[0] + pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(f);
+    const uint32_t packed =
+        a[0] + pack_bf16(d[2], d[3]) + pack_e4m3(f, d[3]) + bits_from_f32(relu_f32(f));
     st_global_u32(
         out + thread_index(), packed + swizzle_128(lane) + swizzle_64(lane) + swizzle_32(lane) +
                                   (uint32_t)make_descriptor_k128(base) +

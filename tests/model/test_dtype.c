@@ -125,12 +125,29 @@ static void test_bf16(void **state) {
     assert_true(isnan(dg_decode_bf16(dg_encode_bf16(dg_bits_float(0x7F800001u)))));
 }
 
+static void test_f16_decodes_by_definition(void **state) {
+    (void)state;
+    for (int code = 0; code < 65536; code++) {
+        const int exponent = code >> 10 & 31, mantissa = code & 1023;
+        const double magnitude = exponent == 31 ? (mantissa != 0 ? NAN : INFINITY)
+                                 : exponent     ? ldexp(1024 + mantissa, exponent - 25)
+                                                : ldexp(mantissa, -24);
+        const float value = dg_decode_f16((uint16_t)code);
+        assert_int_equal(!!signbit(value), code >> 15);
+        if (isnan(magnitude)) {
+            assert_true(isnan(value));
+        } else {
+            assert_true(fabs((double)value) == magnitude);
+        }
+    }
+}
+
 static void test_dtype_table(void **state) {
     (void)state;
     static const char *const names[] = {
-        "?", "e4m3", "e2m1x2", "e8m0", "bf16", "f32", "i32", "i64", "u8", "?"};
-    static const int sizes[] = {0, 1, 1, 1, 2, 4, 4, 8, 1, 0};
-    for (int i = 0; i < 10; i++) {
+        "?", "e4m3", "e2m1x2", "e8m0", "bf16", "f32", "i32", "i64", "u8", "f16", "?"};
+    static const int sizes[] = {0, 1, 1, 1, 2, 4, 4, 8, 1, 2, 0};
+    for (int i = 0; i < 11; i++) {
         assert_string_equal(dg_dtype_string((dg_dtype_t)i), names[i]);
         assert_int_equal(dg_dtype_size((dg_dtype_t)i), sizes[i]);
     }
@@ -143,7 +160,8 @@ static void test_dtype_table(void **state) {
     assert_int_equal(dg_dtype_from_dlpack(0, 32, 1), DG_DTYPE_I32);
     assert_int_equal(dg_dtype_from_dlpack(0, 64, 1), DG_DTYPE_I64);
     assert_int_equal(dg_dtype_from_dlpack(1, 8, 1), DG_DTYPE_U8);
-    assert_int_equal(dg_dtype_from_dlpack(2, 16, 1), DG_DTYPE_NONE);
+    assert_int_equal(dg_dtype_from_dlpack(2, 16, 1), DG_DTYPE_F16);
+    assert_int_equal(dg_dtype_from_dlpack(2, 64, 1), DG_DTYPE_NONE);
     assert_int_equal(dg_dtype_from_dlpack(4, 16, 2), DG_DTYPE_NONE);
     assert_int_equal(dg_dtype_from_dlpack(0, 0, 0), DG_DTYPE_NONE);
 }
@@ -155,6 +173,7 @@ int main(void) {
         cmocka_unit_test(test_e2m1),
         cmocka_unit_test(test_e8m0),
         cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_f16_decodes_by_definition),
         cmocka_unit_test(test_dtype_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,8 @@ VLLM_NAMES = ("fp8_gemm_nt", "m_grouped_fp8_gemm_nt_contiguous", "fp8_m_grouped_
               "transform_sf_into_required_layout",
               "get_mn_major_tma_aligned_packed_ue8m0_tensor",
               "get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor", "pack_ue8m0_to_int",
-              "set_pdl", "get_num_sms", "set_num_sms", "per_block_cast_to_fp8")
+              "set_pdl", "get_num_sms", "set_num_sms", "per_block_cast_to_fp8", "fp8_einsum",
+              "tf32_hc_prenorm_gemm", "fp8_gemm_nt_skip_head_mid")
 
 
 @pytest.mark.parametrize("name", VLLM_NAMES)

@@ -25,6 +25,7 @@ SIGNATURES = {
     "fp8_fp4_gemm_tn": _FP8.format("mn"), "fp8_fp4_gemm_tt": _FP8.format("mn"),
     "bf16_gemm_nt": _BF16.format("nk"), "bf16_gemm_nn": _BF16.format("nk"),
     "bf16_gemm_tn": _BF16.format("mn"), "bf16_gemm_tt": _BF16.format("mn"),
+    **{f"cublaslt_gemm_{form}": "a, b, d, c=None" for form in ("nt", "nn", "tn", "tt")},
     "m_grouped_fp8_fp4_gemm_nt_contiguous": _M_FP8 + _PSUM_HINT,
     "m_grouped_fp8_fp4_gemm_nn_contiguous": _M_FP8,
     "m_grouped_bf16_gemm_nt_contiguous": _M_BF16 + _PSUM_HINT,
@@ -37,6 +38,24 @@ SIGNATURES = {
     "k_grouped_fp8_gemm_tn_contiguous": _K_FP8,
     "k_grouped_bf16_gemm_tn_contiguous":
         "a, b, d, ks_cpu, grouped_layout, c=None, compiled_dims='mn', use_psum_layout=False",
+    "fp8_gemm_nt_skip_head_mid":
+        "a, b, d, head_splits, recipe=None, compiled_dims='nk', disable_ue8m0_cast=False",
+    "einsum": "expr, a, b, d, c=None, use_cublaslt=False",
+    "fp8_einsum": "expr, a, b, d, c=None, recipe=(1, 128, 128)",
+    "tf32_hc_prenorm_gemm": "a, b, d, sqr_sum, num_splits=None",
+    "fp8_fp4_mqa_logits":
+        "q, kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, clean_logits=True, max_seqlen_k=0, "
+        "logits_dtype=None",  # None: float32, which no module of ours can name
+    "fp8_mqa_logits":
+        "q_fp8, kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, clean_logits=True, "
+        "max_seqlen_k=0",
+    "get_paged_mqa_logits_metadata": "context_lens, block_kv, num_sms, indices=None",
+    "fp8_fp4_paged_mqa_logits":
+        "q, kv_cache, weights, context_lens, block_table, schedule_meta, max_context_len, "
+        "clean_logits=False, logits_dtype=None, indices=None",
+    "fp8_paged_mqa_logits":
+        "q_fp8, kv_cache, weights, context_lens, block_table, schedule_meta, max_context_len, "
+        "clean_logits=False, indices=None",
     "transform_sf_into_required_layout":
         "sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False, "
         "psum_layout=None",
@@ -102,8 +121,6 @@ def test_alias_is_the_same_object(name):
 
 
 @pytest.mark.parametrize("name", (
-    "cublaslt_gemm_nt", "fp8_gemm_nt_skip_head_mid", "einsum", "fp8_einsum", "fp8_mqa_logits",
-    "fp8_fp4_paged_mqa_logits", "get_paged_mqa_logits_metadata", "tf32_hc_prenorm_gemm",
     "fp8_fp4_mega_moe", "get_symm_buffer_for_mega_moe", "SymmBuffer"))
 def test_what_is_not_built_is_absent(name):
     assert not hasattr(deep_gemm, name)

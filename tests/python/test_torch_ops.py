@@ -18,7 +18,7 @@ TORCH = Torch()
 def dense(name, form):
     def make(rng):
         ta, tb = form[0] == "t", form[1] == "n"
-        if name.startswith("bf16"):
+        if not name.startswith("fp8"):
             a, b = (Operand(rng, (mn, 64), "bfloat16", None) for mn in (8, 24))
             return (a.data(TORCH, ta), b.data(TORCH, tb), torch.zeros(8, 24)), {}
         a, b = Operand(rng, (8, 256)), Operand(rng, (24, 256), gran_mn=128)
@@ -62,7 +62,8 @@ def k_grouped(name, form):
 
 
 PRODUCTS = dict([
-    *(dense(name, form) for name in ("fp8_gemm", "bf16_gemm") for form in ("nt", "nn", "tn", "tt")),
+    *(dense(name, form) for name in ("fp8_gemm", "bf16_gemm", "cublaslt_gemm")
+      for form in ("nt", "nn", "tn", "tt")),
     *(grouped(name, form) for name in ("m_grouped_fp8_gemm", "m_grouped_bf16_gemm")
       for form in ("nt", "nn")),
     masked("fp8_m_grouped_gemm_nt_masked"), masked("m_grouped_bf16_gemm_nt_masked"),
@@ -103,7 +104,7 @@ def test_operator_passes_torchs_own_checks(rng, name):
     operator = getattr(torch.ops.deep_gemm, name).default
     arguments = operator_arguments(name, arguments)
     checks = ["test_faketensor", "test_aot_dispatch_static"]
-    if "bf16" in name:  # the check multiplies inputs, which torch cannot do in FP8
+    if "fp8" not in name:  # the check multiplies inputs, which torch cannot do in FP8
         checks.append("test_schema")
     torch.library.opcheck(operator, arguments, keywords, test_utils=checks)
 
@@ -200,6 +201,7 @@ def test_old_names_in_a_graph(rng, name):
 def test_every_product_is_an_operator():
     """Whatever writes an output: a name without an operator could not be traced."""
     names = [name for module in (deep_gemm.gemm, deep_gemm.grouped, deep_gemm.k_grouped,
+                                 deep_gemm.contractions, deep_gemm.hyper_connection,
                                  deep_gemm.legacy) for name in module.__all__]
     assert len(names) > 30
     for name in names:
@@ -310,3 +312,47 @@ def test_registration_is_quick():
     seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                                        check=True).stdout) for _ in range(3))
     assert seconds < 0.1
+
+
+def others(rng):
+    """Arguments of the operators that do not begin with operands, in pieces, and of the functions."""
+    q, w = Operand(rng, (8, 2, 128)), Operand(rng, (2, 24, 128), gran_mn=128)
+    pairs = q.pair(TORCH), w.pair(TORCH)
+    expr = "bhr,hdr->bhd"
+    x, y = torch.randn(8, 2, 16).bfloat16(), torch.randn(2, 24, 16).bfloat16()
+    d = torch.zeros(8, 2, 24)
+    return {
+        "einsum": ((expr, x, y, d), (expr, x, y, d), 3),
+        "fp8_einsum": ((expr, *pairs, d), (expr, *pairs[0], *pairs[1], d), 3),
+        "fp8_gemm_nt_skip_head_mid": (
+            (Operand(rng, (4, 128)).pair(TORCH), Operand(rng, (24, 128), gran_mn=128).pair(TORCH),
+             torch.zeros(4, 32), (8, 4, 4)), None, 2),
+        "tf32_hc_prenorm_gemm": ((x[:, 0], torch.randn(4, 16), d[:, 0, :4], torch.zeros(8)),
+                                 (x[:, 0], torch.randn(4, 16), d[:, 0, :4].clone(),
+                                  torch.zeros(8)), 2),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ("einsum", "fp8_einsum", "fp8_gemm_nt_skip_head_mid", "tf32_hc_prenorm_gemm"))
+def test_other_products_in_a_graph(rng, name):
+    arguments, pieces, place = others(rng)[name]
+    arguments = list(arguments)
+    start = arguments[place]
+
+    def step(start, *given):
+        given = [*given[:place], start + 1, *given[place + 1:]]
+        before = given[place] * 2
+        getattr(deep_gemm, name)(*given)
+        return given[place] * 3, before
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for actual, expected in zip(compiled(start, *arguments), step(start, *arguments)):
+        assert torch.equal(actual, expected)
+    assert (start == 0).all()
+    if pieces is None:
+        a, b, *rest = arguments
+        pieces = (*a, *b, *rest)
+    checks = ["test_faketensor", "test_aot_dispatch_static"]
+    torch.library.opcheck(getattr(torch.ops.deep_gemm, name).default, pieces, test_utils=checks)

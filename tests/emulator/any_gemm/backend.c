@@ -36,6 +36,12 @@ dg_status_t dg_cuda_launch(dg_cuda_device_t *device, const dg_cuda_launch_t *lau
     return DG_STATUS_OK;
 }
 
+/* Beside dg_cuda_launch() in src/cuda/launch.c, which must not be linked. */
+bool dg_cuda_capturing(dg_cuda_device_t *device, void *stream) {
+    (void)device, (void)stream;
+    return false;
+}
+
 dg_status_t dg_cuda_encode_map(const dg_map_shape_t *shape, dg_tensor_map_t *map) {
     const int64_t size = dg_dtype_size(shape->dtype);
     uint64_t extents[5], strides[5];

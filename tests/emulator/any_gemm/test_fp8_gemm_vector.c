@@ -186,6 +186,15 @@ static void every_line_of_the_catalogue(void **state) {
             gemm_verify(NULL, &test, m, n, k, (uint64_t)i);
             continue;
         }
+        if (f.schedule == DG_SCHEDULE_M_GROUPED) {
+            const int64_t rows[] = {m, 0, 5};
+            m_grouped_case_t test = {
+                .d = d, .c = C_SEPARATE, .judge = JUDGE_EXACT, .form = DG_GROUPS_OFFSETS};
+            test.a = draw_operand(&rng, false, VALUES_INTEGER);
+            test.b = draw_operand(&rng, f.b_mn != 0, VALUES_INTEGER);
+            m_grouped_verify(NULL, &test, rows, 3, n, k, (uint64_t)i);
+            continue;
+        }
         const int64_t sizes[] = {0, k, 16}, tokens = k + 16;
         k_grouped_case_t test = {.d = d, .c = C_SEPARATE, .judge = JUDGE_EXACT, .host_sizes = 1};
         test.a = draw_side(&rng, f.a_mn ? DG_K_TOKENS_FIRST : DG_K_FLAT, m, tokens, VALUES_INTEGER);

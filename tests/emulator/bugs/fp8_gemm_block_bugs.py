@@ -96,6 +96,8 @@ BUGS = [
      [("tile->columns - column < STORE_N ? tile->columns - column : STORE_N;", "STORE_N;")]),
     ("rows_copied_before_all_lanes_wrote", "block_direct",
      [("            warp_sync();\n            copy_rows", "            copy_rows")]),
+    ("named_barrier_counts_three_of_four_warps", "block_wide_store",
+     [("bar_sync(1 + store->warp / 4, 128);", "bar_sync(1 + store->warp / 4, 96);")]),
     ("warpgroup_stores_before_all_warps_wrote", "block_wide_store",
      [("            sync_store(store);\n            if (leads_store", "            if (leads_store")]),
     # ---- tiles

@@ -40,12 +40,21 @@ def mutate(text, name, changes):
     return text
 
 
+def write_if_changed(path, text):
+    """Leaves the file's time alone if nothing changed: a new bug does not compile the others again."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def write(bugs, source, folder):
     text = read_with_pieces(source, set())
     os.makedirs(folder, exist_ok=True)
     for name, _, changes in bugs:
-        with open(os.path.join(folder, f"{name}.cu"), "w", encoding="utf-8") as file:
-            file.write(mutate(text, name, changes))
+        write_if_changed(os.path.join(folder, f"{name}.cu"), mutate(text, name, changes))
 
 
 def main(arguments):

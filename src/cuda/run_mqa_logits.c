@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See run_mqa_logits.h.
+ */
+#include "cuda/run_mqa_logits.h"
+
+#include "base/error.h"
+#include "cuda/tensor_map.h"
+#include "plan/mqa_logits.h"
+
+static dg_status_t encode_queries(
+    const dg_logits_queries_t *queries, int32_t dim, int32_t heads, dg_tensor_map_t *map) {
+    const dg_map_shape_t shape = {.data = queries->q,
+        .dtype = DG_DTYPE_E4M3,
+        .rank = 3,
+        .extent = {queries->dim, queries->heads, queries->requests * queries->next},
+        .stride = {1, queries->head_stride, dg_mqa_query_stride(queries)},
+        .box = {dim, heads, DG_MQA_COLUMNS / heads},
+        .swizzle_bytes = dim,
+        .name = "q"};
+    return dg_cuda_encode_map(&shape, map);
+}
+
+static dg_status_t encode_tokens(const dg_logits_queries_t *queries,
+    const dg_logits_tokens_t *tokens, int32_t dim, dg_tensor_map_t *map) {
+    const dg_map_shape_t shape = {.data = tokens->codes,
+        .dtype = DG_DTYPE_E4M3,
+        .rank = 3,
+        .extent = {queries->dim, tokens->page_tokens, tokens->pages},
+        .stride = {1, tokens->token_stride, tokens->page_stride},
+        .box = {dim, dg_mqa_box_tokens(tokens), 1},
+        .swizzle_bytes = dim,
+        .name = tokens->table != NULL ? "kv_cache" : "kv"};
+    return dg_cuda_encode_map(&shape, map);
+}
+
+dg_status_t dg_cuda_run_mqa_logits(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
+    dg_cuda_function_t *function, const dg_cuda_order_t *order,
+    const dg_mqa_logits_problem_t *problem) {
+    const dg_logits_queries_t *queries = &problem->queries;
+    const dg_logits_tokens_t *tokens = &problem->tokens;
+    const int32_t dim = stage->specialisation.values[0], heads = stage->specialisation.values[1];
+    dg_sm90_mqa_logits_args_t args = {
+        .weights = queries->weights,
+        .weights_row_stride = queries->weights_row_stride,
+        .weights_head_stride = queries->weights_head_stride,
+        .scales = tokens->scales,
+        .page_stride = tokens->page_stride,
+        .scale_stride = tokens->scale_stride,
+        .table = tokens->table,
+        .table_request_stride = tokens->table_request_stride,
+        .table_column_stride = tokens->table_column_stride,
+        .indices = tokens->indices,
+        .indices_stride = tokens->indices_stride,
+        .starts = problem->starts,
+        .starts_stride = problem->starts_stride,
+        .ends = problem->ends,
+        .ends_request_stride = problem->ends_request_stride,
+        .ends_query_stride = problem->ends_query_stride,
+        .logits = problem->logits,
+        .row_stride = problem->row_stride,
+        .columns = problem->columns,
+        .capacity = dg_mqa_capacity(tokens),
+        .requests = (int32_t)queries->requests,
+        .next = (int32_t)queries->next,
+        .heads = (int32_t)queries->heads,
+        .pages = (int32_t)tokens->pages,
+        .page_tokens = (int32_t)tokens->page_tokens,
+        .box_tokens = dg_mqa_box_tokens(tokens),
+        .bf16_weights = queries->weights_dtype == DG_DTYPE_BF16,
+        .bf16_logits = problem->logits_dtype == DG_DTYPE_BF16,
+        .compressed = problem->compressed,
+        .clean = problem->clean,
+    };
+    DG_TRY(encode_queries(queries, dim, heads, &args.q));
+    args.kv = args.q; /* without tokens nobody reads it, but it has to be a map */
+    if (args.capacity > 0) DG_TRY(encode_tokens(queries, tokens, dim, &args.kv));
+    return dg_cuda_run_stage(device, stage, function, order, &args);
+}

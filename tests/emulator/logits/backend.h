@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How calls for MQA logits run on the emulator. See backend.c.
+ */
+#ifndef DG_TESTS_LOGITS_BACKEND_H
+#define DG_TESTS_LOGITS_BACKEND_H
+
+#include <stdint.h>
+
+extern int32_t emulated_sms;      /* of the machine */
+extern int32_t emulated_launches; /* launches so far */
+
+#endif
