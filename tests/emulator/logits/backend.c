@@ -18,7 +18,7 @@
 #include "model/span.h"
 #include "model/tensor.h"
 
-int32_t emulated_sms = 2, emulated_launches;
+int32_t emulated_sms = 2, emulated_launches, emulated_kernel;
 
 #define WRAP(name, ...) dg_status_t __wrap_##name(__VA_ARGS__), __real_##name(__VA_ARGS__)
 
@@ -60,6 +60,7 @@ dg_status_t __wrap_dg_cuda_run_stage(dg_cuda_device_t *device, const dg_plan_sta
     dg_cuda_function_t *function, const dg_cuda_order_t *order, const void *args) {
     const dg_kernel_t *kernel = dg_find_kernel(stage->specialisation.kernel);
     (void)device, (void)function, (void)order;
+    emulated_kernel = stage->specialisation.kernel;
     const char *wrong = emulate_launch(kernel->name, kernel->fields, stage->specialisation.values,
         kernel->field_count, stage->grid, stage->threads, stage->cluster, stage->shared_bytes, args,
         (uint32_t)emulated_launches++);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 extern int32_t emulated_sms;      /* of the machine */
-extern int32_t emulated_launches; /* launches so far */
+extern int32_t emulated_launches; /* so far */
+extern int32_t emulated_kernel;   /* of the last one, DG_KERNEL_* */
 
 #endif

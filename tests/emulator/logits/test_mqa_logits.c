@@ -15,6 +15,7 @@
 #include "backend.h"
 #include "guard.h"
 #include "logits.h"
+#include "plan/kernel.h"
 #include "reference.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -40,6 +41,12 @@ static logits_case_t paged(
     return test;
 }
 
+/* Verifies a case, and that this kernel did it. */
+static void verify_on(int32_t kernel, const logits_case_t *test, uint64_t seed) {
+    logits_verify(NULL, test, seed);
+    assert_int_equal(emulated_kernel, kernel);
+}
+
 static void test_shapes(void **state) {
     (void)state;
     static const int64_t heads[] = {64, 40, 32, 16, 8, 3, 100};
@@ -50,7 +57,7 @@ static void test_shapes(void **state) {
         test.logits = i % 3 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
         test.pad = i % 2 ? 16 : 0;
         emulated_sms = 1 + (int32_t)i % 3;
-        logits_verify(NULL, &test, 10 + i);
+        verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 10 + i);
     }
 }
 
@@ -58,11 +65,11 @@ static void test_shapes(void **state) {
 static void test_narrow_dims(void **state) {
     (void)state;
     logits_case_t test = flat(3, 32, 96, 130);
-    logits_verify(NULL, &test, 30);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 30);
     test = flat(3, 60, 48, 130);
-    logits_verify(NULL, &test, 31);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 31);
     test = flat(9, 8, 16, 130);
-    logits_verify(NULL, &test, 32);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 32);
 }
 
 static void test_ranges(void **state) {
@@ -74,7 +81,7 @@ static void test_ranges(void **state) {
         test.compressed = kind / 8 % 2;
         test.columns = kind % 3 == 0 ? 70 : kind % 3 == 1 ? 300 : 410;
         emulated_sms = 1 + kind % 5;
-        logits_verify(NULL, &test, 100 + (uint64_t)kind);
+        verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 100 + (uint64_t)kind);
     }
 }
 
@@ -84,18 +91,18 @@ static void test_many_blocks(void **state) {
     logits_case_t test = flat(17, 8, 32, 1300);
     test.ranges = RANGES_CAUSAL;
     emulated_sms = 2;
-    logits_verify(NULL, &test, 200);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 200);
 }
 
 static void test_nan_and_exact(void **state) {
     (void)state;
     logits_case_t test = flat(7, 32, 128, 150);
     test.nan_tokens = true;
-    logits_verify(NULL, &test, 300);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 300);
     test.nan_tokens = false, test.integers = true, test.no_scale = true;
-    logits_verify(NULL, &test, 301);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 301);
     test.no_scale = false;
-    logits_verify(NULL, &test, 302);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 302);
 }
 
 static void test_pages(void **state) {
@@ -108,7 +115,7 @@ static void test_pages(void **state) {
         test.bad_pages = kind % 4 == 1;
         test.logits = kind % 7 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
         emulated_sms = 1 + kind % 4;
-        logits_verify(NULL, &test, 400 + (uint64_t)kind);
+        verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 400 + (uint64_t)kind);
     }
 }
 
@@ -116,7 +123,7 @@ static void test_indices(void **state) {
     (void)state;
     logits_case_t test = paged(9, 1, 8, 64, 130);
     test.indices = true;
-    logits_verify(NULL, &test, 500);
+    verify_on(DG_KERNEL_SM90_FP8_MQA_LOGITS, &test, 500);
 }
 
 static void test_no_tokens(void **state) {
@@ -146,14 +153,14 @@ static void test_anything(void **state) {
         test.dirty = i % 2, test.compressed = i % 3 == 0, test.columns = 90;
         test.nan_tokens = i == 4;
         test.weights = i % 2 ? DG_DTYPE_BF16 : DG_DTYPE_F32;
-        logits_verify(NULL, &test, 650 + i);
+        verify_on(DG_KERNEL_ANY_MQA_LOGITS, &test, 650 + i);
     }
     logits_case_t test = paged(3, 2, 5, 7, 150);
     test.q = test.kv = DG_DTYPE_E2M1X2, test.bad_pages = true;
-    logits_verify(NULL, &test, 660);
+    verify_on(DG_KERNEL_ANY_MQA_LOGITS, &test, 660);
     test = paged(6, 1, 3, 5, 40);
     test.indices = true, test.dim = 9;
-    logits_verify(NULL, &test, 661);
+    verify_on(DG_KERNEL_ANY_MQA_LOGITS, &test, 661);
 }
 
 /* The schedule of the CPU is the reference: tests/family judges it. */
