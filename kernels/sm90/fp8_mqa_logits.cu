@@ -261,7 +261,8 @@ DEVICE void load_scales(const args_t *args, walk_t walk) {
                 const bool there = at[i].page >= 0;
                 const uint32_t mask = warp_ballot(there);
                 const uint8_t *from = args->scales;
-                if (there) from += at[i].page * args->page_stride + at[i].row * args->scale_stride;
+                if (args->scales && there)
+                    from += at[i].page * args->page_stride + at[i].row * args->scale_stride;
                 if (args->scales)
                     copy_async<4>(scales_at(p) + (i * 32 + lane) * 4, from, there ? 4 : 0);
                 if (lane == 0) st_shared_u32(scales_at(p) + BLOCK * 4 + i * 4, mask);
