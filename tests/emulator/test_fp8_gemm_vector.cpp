@@ -129,8 +129,8 @@ TEST(sum_over_groups) {
 }
 // Three warpgroups in pairs of CTAs, factors copied in one piece.
 TEST(three_warpgroups) {
-    run_forms("vector_three", grouped(200, 272, {128, 48, 0, 272}), 2);
-    dg_vector_shape_t shape = grouped(200, 272, {128, 48, 0, 272});
+    run_forms("vector_three", grouped(200, 144, {128, 48, 0, 272}), 2);
+    dg_vector_shape_t shape = grouped(40, 272, {48, 0, 144});
     shape.form_a = shape.form_b = DG_CASE_FLAT;
     run_all("vector_three", shape, 4);
 }

@@ -172,15 +172,15 @@ static void m_grouped_case(uint64_t seed, const char *text, dg_dtype_t d, addend
 
 static void m_grouped(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) m_grouped_case(seed, NULL, 0, 0);
-    for (uint64_t seed = 1; seed <= 20; seed++) m_grouped_case(seed, PAIR_A, DG_DTYPE_BF16, C_NONE);
-    for (uint64_t seed = 1; seed <= 20; seed++)
+    for (uint64_t seed = 1; seed <= 48; seed++) m_grouped_case(seed, NULL, 0, 0);
+    for (uint64_t seed = 1; seed <= 12; seed++) m_grouped_case(seed, PAIR_A, DG_DTYPE_BF16, C_NONE);
+    for (uint64_t seed = 1; seed <= 12; seed++)
         m_grouped_case(seed, PAIR_B, DG_DTYPE_F32, (addend_t)(1 + seed % 2));
 }
 
 static void exchanged_m_grouped(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++)
+    for (uint64_t seed = 1; seed <= 40; seed++)
         m_grouped_case(seed, swapped_rows[seed % 2], DG_DTYPE_NONE, C_NONE);
 }
 
