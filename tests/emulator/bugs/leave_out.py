@@ -14,7 +14,6 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
-SHARED = ("swizzle.cuh", "descriptor.cuh", "tcgen05_descriptor.cuh")  # one text for both worlds
 FUNCTION = re.compile(r"DEVICE\s+([\w ]+?)\s+(\w+)\(([^)]*)\)\s*\{")
 # Results that one wrong bit does not make wrong: what stands there instead.
 WRONG = {"clock_cycles": "0"}
@@ -65,9 +64,10 @@ def write(path, text):
 
 
 def main(out, shapes):
-    emulated = os.path.join(ROOT, "emulator", "device")
-    sources = [os.path.join(emulated, name) for name in sorted(os.listdir(emulated))]
-    sources += [os.path.join(ROOT, "kernels", "device", name) for name in SHARED] + [shapes]
+    folders = [os.path.join(ROOT, world, "device") for world in ("kernels", "emulator")]
+    # The emulated text where there is one; bit arithmetic is one text for both worlds.
+    texts = {name: os.path.join(folder, name) for folder in folders for name in os.listdir(folder)}
+    sources = [texts[name] for name in sorted(texts)] + [shapes]
     os.makedirs(os.path.join(out, "device"), exist_ok=True)
     numbers = {}
     for source in sources:
