@@ -23,7 +23,7 @@ import sys
 import deep_gemm
 import torch
 
-from products import grouped, random_shapes  # noqa: F401 (they register their families)
+from products import attention, contractions, grouped, random_shapes  # noqa: F401 (families)
 from products.case import Scope, bytes_of
 from products.families import FAMILIES
 from products.peers import load_upstream

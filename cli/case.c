@@ -14,6 +14,7 @@ static const cli_family_ops_t *const family_ops[CLI_NUM_FAMILIES] = {
     [CLI_K_GROUPED] = &cli_k_grouped_ops,
     [CLI_CAST] = &cli_cast_ops,
     [CLI_SCALE_LAYOUT] = &cli_scale_layout_ops,
+    [CLI_PERMUTE] = &cli_permute_ops,
 };
 
 bool cli_case_build(cli_case_t *problem, const cli_shape_t *shape, char *error) {

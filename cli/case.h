@@ -35,7 +35,8 @@ typedef struct cli_family_ops_t {
     void (*judge)(const cli_case_t *problem, int64_t work, cli_verdict_t *verdict);
 } cli_family_ops_t;
 
-extern const cli_family_ops_t cli_gemm_ops, cli_k_grouped_ops, cli_cast_ops, cli_scale_layout_ops;
+extern const cli_family_ops_t cli_gemm_ops, cli_k_grouped_ops, cli_cast_ops, cli_scale_layout_ops,
+    cli_permute_ops;
 
 struct cli_case_t {
     cli_shape_t shape; /* complete */

@@ -142,12 +142,26 @@ static void draw_scale_layout(cli_shape_t *shape, cli_random_t *random) {
     if (shape->form == CLI_FORM_TRANSFORM) shape->gran_m = draw_flag(random, 2) ? 1 : 128;
 }
 
+static void draw_permute(cli_shape_t *shape, cli_random_t *random) {
+    static const int forms[] = {CLI_FORM_OFFSETS, CLI_FORM_PSUM, CLI_FORM_MASKED};
+    static const int64_t aligns[] = {1, 8, 32, 128};
+    shape->m = draw_extent(random) / 2;
+    shape->n = draw_extent(random);
+    shape->groups = 1 + cli_random_below(random, 40);
+    shape->topk = cli_random_below(random, 9);
+    shape->form = forms[draw_choice(random, 3)];
+    shape->align = aligns[draw_choice(random, 4)];
+    shape->in = draw_choice(random, 2);
+    shape->out = draw_choice(random, 2);
+}
+
 cli_shape_t cli_draw_shape(cli_family_t family, cli_random_t *random) {
     cli_shape_t shape = cli_shape_init(family);
     shape.seed = cli_random_below(random, INT64_C(1) << 31);
     switch (family) {
     case CLI_CAST: draw_cast(&shape, random); break;
     case CLI_SCALE_LAYOUT: draw_scale_layout(&shape, random); break;
+    case CLI_PERMUTE: draw_permute(&shape, random); break;
     default:
         draw_product(&shape, random);
         mend_packing(&shape);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Outputs that must be right to the bit: a buffer for the library and beside it the bytes expected
- * there. What the call must not write is poison in both. Called by cast_case.c and
- * scale_layout_case.c.
+ * there. What the call must not write is poison in both. Called by cast_case.c,
+ * scale_layout_case.c and permute_case.c.
  */
 #ifndef CLI_IMAGE_H
 #define CLI_IMAGE_H

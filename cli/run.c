@@ -131,7 +131,7 @@ const cli_verb_t cli_run = {
     .operand = "FAMILY",
     .summary = "measure one call and its error against FP64",
     .description =
-        "Builds a random problem of a family - gemm, m_grouped, k_grouped, cast or scale_layout - "
+        "Builds a random problem of a family - gemm, m_grouped, k_grouped, cast, scale_layout or permute - "
         "runs it and tells the time (median and minimum of the repeats), the rate of operations "
         "and of bytes, and the error.\n"
         "\n"

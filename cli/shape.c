@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const families[] = {"gemm", "m_grouped", "k_grouped", "cast", "scale_layout"};
+static const char *const families[] = {
+    "gemm", "m_grouped", "k_grouped", "cast", "scale_layout", "permute"};
 static const char *const dtypes[] = {"fp8", "fp4", "bf16", "fp8xfp4", "fp4xfp8"};
 static const char *const layouts[] = {"nt", "nn", "tn", "tt"};
 static const char *const scales[] = {"f32", "ue8m0", "e8m0", "pow2", "none"};
@@ -65,12 +66,14 @@ static const field_t fields[] = {
     FLAG("accumulate", accumulate),
     FLAG("gather", gather),
     INTEGER("pad", pad, 0, 65536),
+    INTEGER("topk", topk, 0, 1024),
     INTEGER("seed", seed, 0, INT64_MAX),
 };
 
 const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS] = {
-    {"m", "N", "Rows of d. m_grouped: rows of all groups, or of each if masked. cast: rows of x."},
-    {"n", "N", "Columns of d. cast: columns of x."},
+    {"m", "N",
+        "Rows of d. m_grouped: rows of all groups, or of each if masked. cast: rows of x. permute: tokens."},
+    {"n", "N", "Columns of d. cast, permute: columns of x."},
     {"k", "N", "Length of the sums. k_grouped: tokens of all groups."},
     {"groups", "N",
         "Number of groups, at most 1024. cast and scale_layout: 0, the initial "
@@ -81,8 +84,8 @@ const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS] = {
         "sizes."},
     {"form", "FORM",
         "How groups are given: sizes, host (sizes in a host list), offsets, psum; "
-        "m_grouped also: index, block_index, masked. scale_layout: pack, unpack, "
-        "mn_major, k_grouped, transform."},
+        "m_grouped also: index, block_index, masked. permute: offsets, psum, masked. "
+        "scale_layout: pack, unpack, mn_major, k_grouped, transform."},
     {"align", "N", "Alignment of psum and block_index groups, a power of two [128]."},
     {"dtype", "TYPE",
         "Operands: fp8, fp4, bf16, fp8xfp4 (a is FP8, b is FP4), fp4xfp8. cast: "
@@ -99,7 +102,7 @@ const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS] = {
         "(gran x gran), tensor (all), both (token and channel in one call) "
         "[token]."},
     {"transposed", NULL, "cast: write the codes transposed, [n, m]."},
-    {"in", "TYPE", "cast: type of x, bf16 or f32 [bf16]."},
+    {"in", "TYPE", "cast, permute: type of x, bf16 or f32 [bf16]."},
     {"scale", "TYPE",
         "Scale factors: f32, ue8m0 (packed, four a word), e8m0 (bytes), pow2 (f32 "
         "rounded up to powers of two), none [f32; bf16: none]."},
@@ -110,6 +113,7 @@ const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS] = {
     {"accumulate", NULL, "Add to d what d holds."},
     {"gather", NULL, "Read the rows of a (k_grouped: of both operands) through an index."},
     {"pad", "N", "Elements that lie between two rows of d [0]."},
+    {"topk", "N", "permute: groups that each token goes to [2]."},
     {"seed", "N", "Seed of the random values [1]."},
 };
 
@@ -249,6 +253,10 @@ void cli_shape_kind(const cli_shape_t *shape, char *text, size_t size) {
     case CLI_CAST:
         snprintf(text, size, "%s to %s per %s%s%s", outs[shape->in], dtypes[shape->dtype],
             recipes[shape->recipe], scale, shape->transposed ? " transposed" : "");
+        break;
+    case CLI_PERMUTE:
+        snprintf(text, size, "%s %s top %" PRId64 " to %s", outs[shape->in], forms[shape->form],
+            shape->topk, outs[shape->out]);
         break;
     default: snprintf(text, size, "%s /%" PRId64, forms[shape->form], shape->gran); break;
     }

@@ -24,6 +24,7 @@ typedef enum cli_family_t {
     CLI_K_GROUPED,
     CLI_CAST,
     CLI_SCALE_LAYOUT,
+    CLI_PERMUTE,
     CLI_NUM_FAMILIES
 } cli_family_t;
 
@@ -60,12 +61,13 @@ typedef struct cli_shape_t {
     int64_t gran, gran_m, gran_n; /* values that a factor covers along k, and along m and n */
     int64_t align;                /* of psum and block_index groups */
     int64_t pad;                  /* elements between the rows of d */
+    int64_t topk;                 /* slots of a token */
     bool accumulate, gather, transposed;
     int64_t seed;
 } cli_shape_t;
 
 /* The options of shapes, and how many they are. */
-#define CLI_NUM_SHAPE_OPTIONS 23
+#define CLI_NUM_SHAPE_OPTIONS 24
 extern const cli_option_t cli_shape_options[CLI_NUM_SHAPE_OPTIONS];
 
 const char *cli_family_name(cli_family_t family);

@@ -168,6 +168,28 @@ static bool complete_scale_layout(cli_shape_t *shape, char *error) {
     return true;
 }
 
+static bool complete_permute(cli_shape_t *shape, char *error) {
+    set_default(&shape->m, 1024);
+    set_default(&shape->n, 1024);
+    set_default(&shape->groups, 4);
+    set_default(&shape->topk, 2);
+    set_default_choice(&shape->in, CLI_OUT_BF16);
+    set_default_choice(&shape->out, shape->in);
+    if (shape->num_sizes > 0 || shape->random_sizes) {
+        snprintf(error, CLI_TEXT, "ids decide the sizes of groups: leave out --sizes");
+        return false;
+    }
+    if (shape->groups < 1) {
+        snprintf(error, CLI_TEXT, "--groups must be at least 1");
+        return false;
+    }
+    if (!check_form(shape, CLI_FORM_OFFSETS, CLI_FORM_OFFSETS, CLI_FORM_MASKED, error))
+        return false;
+    if (shape->form != CLI_FORM_INDEX && shape->form != CLI_FORM_BLOCK_INDEX) return true;
+    snprintf(error, CLI_TEXT, "this --form has no meaning for permute");
+    return false;
+}
+
 /* Above this many elements no tensor is built: sizes in bytes stay far below 2^63. */
 #define MAX_ELEMENTS 0x1p40
 
@@ -187,6 +209,7 @@ static bool complete_family(cli_shape_t *shape, char *error) {
     switch (shape->family) {
     case CLI_CAST: return complete_cast(shape, error);
     case CLI_SCALE_LAYOUT: return complete_scale_layout(shape, error);
+    case CLI_PERMUTE: return complete_permute(shape, error);
     default: return complete_product(shape, error);
     }
 }

@@ -145,7 +145,8 @@ static int verify(const cli_verb_t *verb, int argc, char **argv) {
 }
 
 static const cli_option_t options[] = {
-    {"family", "FAMILY", "Only this one: gemm, m_grouped, k_grouped, cast or scale_layout."},
+    {"family", "FAMILY",
+        "Only this one: gemm, m_grouped, k_grouped, cast, scale_layout or permute."},
     {"seed", "N", "Seed of the shapes and values [1]."},
     {"quick", NULL, "Fewer shapes: a few seconds instead of a minute or so."},
     CLI_SETTINGS_OPTIONS,

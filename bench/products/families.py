@@ -21,6 +21,11 @@ def family(function):
     return function
 
 
+def family_of(name):
+    """`family` where the package has the function `name`; else the family is left out."""
+    return family if hasattr(deep_gemm, name) else lambda function: function
+
+
 def output(scope, m, n, dtype=torch.bfloat16):
     return torch.empty(m, n, device=scope.device, dtype=dtype)
 

@@ -29,12 +29,14 @@
  * Any number of queries, heads, tokens and columns, 0 included. q, kv, weights and lists may have
  * any strides but for the contiguous dim, logits rows of any stride.
  *
- * CUDA tensors: on a Hopper GPU, on launch->stream; nothing is waited for, and nothing is allocated.
- * q and kv are E4M3, heads 1..128, dim up to 128, addresses and strides of both multiples of 16
- * bytes, pages have a multiple of 8 tokens, and the queries of all requests lie at even distances;
- * anything else is UNSUPPORTED, with what to do. The sum over heads has another order than on the
- * CPU, and the tensor core keeps about 14 bits of a dot product; the same inputs give the same bits.
- * Tokens outside of all ranges may be read, in the tensor or page they lie in, to no effect.
+ * CUDA tensors: on launch->stream; nothing is waited for, and nothing is allocated. Fast on a
+ * Hopper GPU where q and kv are E4M3, heads are 1..128, dim is up to 128, addresses and strides of
+ * both are multiples of 16 bytes, pages have a multiple of 8 tokens, and the queries of all
+ * requests lie at even distances; there the sum over heads has another order than on the CPU, and
+ * the tensor core keeps about 14 bits of a dot product. Everything else runs on a general kernel
+ * that is many times slower. The same inputs give the same bits. More than 2^30 queries, columns
+ * or tokens are UNSUPPORTED. Tokens outside of all ranges may be read, in the tensor or page they
+ * lie in, to no effect.
  */
 #ifndef DEEP_GEMM_MQA_LOGITS_H
 #define DEEP_GEMM_MQA_LOGITS_H

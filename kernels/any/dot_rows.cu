@@ -14,14 +14,22 @@
 /* All lanes. */
 DEVICE float dot(const dg_any_sum_rows_args_t *args, int64_t token, int64_t row) {
     float sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    UNROLL_BY(2)
-    for (int64_t column = lane_index() * 8; column < args->columns; column += DG_SUM_COLUMNS) {
-        float x[8], y[8];
-        load_values(&args->x, row, column, args->columns, x);
-        load_values(&args->y, token, column, args->columns, y);
-        UNROLL
-        for (int c = 0; c < 8; c++)
-            if (column + c < args->columns) sum[c] += multiply(x[c], y[c]);
+    int64_t column = lane_index() * 8;
+    if (args->x.vector && args->y.vector) {
+        UNROLL_BY(2)
+        for (; column + 8 <= args->columns; column += DG_SUM_COLUMNS) {
+            float x[8], y[8];
+            load_eight(&args->x, row, column, x);
+            load_eight(&args->y, token, column, y);
+            UNROLL
+            for (int c = 0; c < 8; c++) sum[c] += multiply(x[c], y[c]);
+        }
+    }
+    UNROLL /* the columns that are left, one partial sum after the other */
+        for (int c = 0; c < 8; c++) {
+        UNROLL_BY(1)
+        for (int64_t at = column + c; at < args->columns; at += DG_SUM_COLUMNS)
+            sum[c] += multiply(load_value(&args->x, row, at), load_value(&args->y, token, at));
     }
     UNROLL
     for (int apart = 4; apart > 0; apart /= 2) {

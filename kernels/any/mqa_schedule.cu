@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who takes which units of paged MQA logits: dg_paged_mqa_logits_schedule() for lengths on the device.
- * One CTA. Each thread counts the units of a stretch of requests, a scan tells how many come before,
- * and the thread in whose stretch a part begins writes its row. Parameters: args/mqa_logits.h. */
+ * Who takes which units of paged MQA logits: dg_paged_mqa_logits_schedule() for lengths on the
+ * device. One CTA. Each thread counts the units of a stretch of requests, a scan tells how many
+ * come before, and the thread in whose stretch a part begins writes its row. Parameters:
+ * args/mqa_logits.h. */
 #include "args/mqa_logits.h"
 
 #include "any/group_scan.cuh"

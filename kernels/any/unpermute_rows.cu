@@ -12,7 +12,8 @@
 #define AHEAD 4 /* slots */
 #define SHARED_BYTES 0
 
-DEVICE void sum_part(const dg_any_sum_rows_args_t *args, int64_t token, int64_t column) {
+/* Eight columns from `column` on, all of them there, of rows that can be read 16 bytes at a time. */
+DEVICE void sum_eight(const dg_any_sum_rows_args_t *args, int64_t token, int64_t column) {
     float sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     for (int64_t first = 0; first < args->topk; first += AHEAD) {
         float values[AHEAD][8], weight[AHEAD];
@@ -27,7 +28,7 @@ DEVICE void sum_part(const dg_any_sum_rows_args_t *args, int64_t token, int64_t 
         }
         UNROLL
         for (int i = 0; i < AHEAD; i++)
-            if (row[i] >= 0) load_values(&args->x, row[i], column, args->columns, values[i]);
+            if (row[i] >= 0) load_eight(&args->x, row[i], column, values[i]);
         UNROLL
         for (int i = 0; i < AHEAD; i++) {
             if (row[i] < 0) continue;
@@ -38,6 +39,26 @@ DEVICE void sum_part(const dg_any_sum_rows_args_t *args, int64_t token, int64_t 
     store_values(&args->out, token, column, args->columns, sum);
 }
 
+DEVICE void sum_one(const dg_any_sum_rows_args_t *args, int64_t token, int64_t column) {
+    float sum = 0.0f;
+    for (int64_t slot = 0; slot < args->topk; slot++) {
+        const int64_t row = row_at(&args->rows, token, slot, args->x.rows);
+        if (row < 0) continue;
+        const bool weighted = args->weights.data != NULL;
+        const float weight = weighted ? weight_at(&args->weights, token, slot) : 1.0f;
+        sum += multiply(weight, load_value(&args->x, row, column));
+    }
+    store_value(&args->out, token, column, sum);
+}
+
+DEVICE void sum_part(const dg_any_sum_rows_args_t *args, int64_t token, int64_t column) {
+    if (args->x.vector && column + 8 <= args->columns) {
+        sum_eight(args, token, column);
+        return;
+    }
+    for (int64_t c = column; c < column + 8 && c < args->columns; c++) sum_one(args, token, c);
+}
+
 KERNEL_PER_SM(THREADS, 3)
 dg_any_unpermute_rows(KERNEL_PARAMETER dg_any_sum_rows_args_t args) {
     const int64_t parts = (args.columns + DG_SUM_COLUMNS - 1) / DG_SUM_COLUMNS;
@@ -45,6 +66,6 @@ dg_any_unpermute_rows(KERNEL_PARAMETER dg_any_sum_rows_args_t args) {
     for (int64_t unit = (int64_t)block_index() * WARPS + warp_index(); unit < args.tokens * parts;
          unit += (int64_t)block_count() * WARPS) {
         const int64_t column = unit % parts * DG_SUM_COLUMNS + lane_index() * 8;
-        if (column < args.columns) sum_part(&args, unit / parts, column);
+        sum_part(&args, unit / parts, column);
     }
 }

@@ -23,6 +23,7 @@ DG_KERNEL(ANY_PERMUTE_ROWS, "any_permute_rows", "any/permute_rows.cu", 0, DG_FIE
 DG_KERNEL(
     ANY_UNPERMUTE_ROWS, "any_unpermute_rows", "any/unpermute_rows.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_DOT_ROWS, "any_dot_rows", "any/dot_rows.cu", 0, DG_FIELDS("THREADS"))
+DG_KERNEL(ANY_MQA_LOGITS, "any_mqa_logits", "any/mqa_logits.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(ANY_MQA_SCHEDULE, "any_mqa_schedule", "any/mqa_schedule.cu", 0, DG_FIELDS("THREADS"))
 DG_KERNEL(SM90_FP8_MQA_LOGITS, "sm90_fp8_mqa_logits", "sm90/fp8_mqa_logits.cu", 90,
     DG_FIELDS("DIM", "HEADS", "STAGES"))

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * MQA logits for Hopper: scores of queries, all heads of which share a key a token, against tokens in
- * one tensor or in pages.
+ * MQA logits for Hopper: scores of queries, all heads of which share a key a token, against tokens
+ * in one tensor or in pages.
  *
  *     logits[i, j] = scale[j] * sum over h of  weights[i, h] * relu(q[i, h] . kv[j])
  *
- * Tokens are the 64 rows of wgmma, the heads of a group of queries its 128 columns, and the sum over
- * heads is made in the registers of the products: a thread has 32 columns of two tokens, and the four
- * threads of a quad together have all of them. Parameters and macros: args/mqa_logits.h.
+ * Tokens are the 64 rows of wgmma, the heads of a group of queries its 128 columns, and the sum
+ * over heads is made in the registers of the products: a thread has 32 columns of two tokens, and
+ * the four threads of a quad together have all of them. Parameters and macros: args/mqa_logits.h.
  *
- * Work is counted in blocks of 128 tokens by a group of queries. Every CTA counts the blocks of all
- * groups at its start, takes as many in a row as any other, and walks over them group by group; so no
- * schedule is wanted, and ranges may be as uneven as they like.
+ * Work is counted in blocks of 128 tokens by a group of queries. Every CTA counts the blocks of
+ * all groups at its start, takes as many in a row as any other, and walks over them group by
+ * group; so no schedule is wanted, and ranges may be as uneven as they like.
  *
  * Warps. Warpgroups 0 and 1 multiply 64 tokens of each block each, sum and store. In the last one,
- * warp 0 loads queries and tokens by TMA, one lane for each box of tokens, which may lie in pages of
- * their own; warp 1 copies the scales; warps 2 and 3 write -inf where a row has no token.
+ * warp 0 loads queries and tokens by TMA, one lane for each box of tokens, which may lie in pages
+ * of their own; warp 1 copies the scales; warps 2 and 3 write -inf where a row has no token.
  *
  * Shared memory, from a 1024-byte aligned base:
  *
@@ -63,6 +63,7 @@
 #define AT_Q_EMPTY (AT_Q_FULL + 16)
 #define SHARED_BYTES (AT_Q_EMPTY + 16)
 
+#include "any/mqa_problem.cuh"
 #include "sm90/ring.cuh"
 
 static_assert(DIM == 32 || DIM == 64 || DIM == 128, "a row is as wide as a swizzle");
@@ -72,29 +73,7 @@ static_assert(THREADS == DG_SM90_MQA_LOGITS_THREADS &&
     "the host counts the same");
 static_assert(SHARED_BYTES + 1024 <= 228 * 1024, "does not fit shared memory");
 
-typedef dg_sm90_mqa_logits_args_t args_t;
-
-/* Tokens [begin, end) of a query; begin == end: none. */
-typedef struct range {
-    int begin, end;
-} range_t;
-
-DEVICE int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-/* Of query `query` of a request; none if it has no such query. */
-DEVICE range_t find_range(const args_t *args, int64_t request, int query) {
-    if (query >= args->next) return {0, 0};
-    const int32_t *end_at =
-        args->ends + request * args->ends_request_stride + query * args->ends_query_stride;
-    int64_t begin = 0, end = (int32_t)ld_global_u32(end_at);
-    if (args->starts) begin = (int32_t)ld_global_u32(args->starts + query * args->starts_stride);
-    if (begin < 0) begin = 0;
-    end = smaller(end, args->capacity);
-    end = smaller(end, args->compressed ? begin + args->columns : args->columns);
-    return end > begin ? range_t{(int)begin, (int)end} : range_t{0, 0};
-}
+typedef dg_mqa_problem_t args_t;
 
 DEVICE int64_t groups_of_request(const args_t *args) {
     return (args->next + QUERIES - 1) / QUERIES;
@@ -207,31 +186,6 @@ DEVICE walk_t begin_walk(const args_t *args) {
     return {(int64_t)ld_shared_u64(at_begin), ld_shared_u32(at_begin + 8), end - begin};
 }
 
-/* The request's row of the table, NULL if there is no table. */
-DEVICE const int32_t *find_table(const args_t *args, int64_t request) {
-    if (!args->table) return nullptr;
-    const int32_t *index = args->indices;
-    if (index) {
-        const uint32_t own = ld_global_u32(index + request * args->indices_stride);
-        while (request > 0 && ld_global_u32(index + (request - 1) * args->indices_stride) == own)
-            request--;
-    }
-    return args->table + request * args->table_request_stride;
-}
-
-/* Where a token lies; page -1: nowhere. */
-typedef struct place_of_token {
-    int page, row;
-} place_of_token_t;
-
-DEVICE place_of_token_t find_token(const args_t *args, const int32_t *table, int token, int end) {
-    if (token >= end) return {-1, 0};
-    if (!table) return {0, token};
-    const int page =
-        (int)ld_global_u32(table + token / args->page_tokens * args->table_column_stride);
-    return {page < args->pages ? page : -1, token % args->page_tokens};
-}
-
 /* The places of the two groups of queries: as those of the ring. */
 DEVICE place_t next_q(place_t q) {
     return {q.stage ^ 1, q.parity ^ q.stage};
@@ -243,12 +197,13 @@ DEVICE uint32_t q_empty_barrier(place_t q) {
     return shared_base() + AT_Q_EMPTY + q.stage * 8;
 }
 
-/* One warp: queries of each part, then its blocks, a lane for each box. A page of -1 lies outside of
- * the map, and its tokens arrive as zeros. */
-DEVICE void load(const args_t *args, walk_t walk) {
+/* One warp: queries of each part, then its blocks, a lane for each box. A page of -1 lies outside
+ * of the map, and its tokens arrive as zeros. */
+DEVICE void load(const dg_sm90_mqa_logits_args_t *maps, walk_t walk) {
+    const args_t *args = &maps->problem;
     const uint32_t base = shared_base(), lane = lane_index();
-    const uint32_t boxes = BLOCK / (uint32_t)args->box_tokens;
-    const int offset = (int)lane * args->box_tokens;
+    const uint32_t boxes = BLOCK / (uint32_t)maps->box_tokens;
+    const int offset = (int)lane * maps->box_tokens;
     place_t p = {0, 0}, q = {0, 0};
     part_t part;
     while (next_part(args, &walk, &part)) {
@@ -256,7 +211,7 @@ DEVICE void load(const args_t *args, walk_t walk) {
         if (lane == 0) {
             mbarrier_wait(q_empty_barrier(q), q.parity ^ 1);
             mbarrier_arrive_expect(q_full_barrier(q), Q_BYTES);
-            tma_load_3d(base + AT_Q + q.stage * Q_BYTES, &args->q, q_full_barrier(q), 0, 0,
+            tma_load_3d(base + AT_Q + q.stage * Q_BYTES, &maps->q, q_full_barrier(q), 0, 0,
                 (int)(part.request * args->next) + part.query);
         }
         q = next_q(q);
@@ -269,7 +224,7 @@ DEVICE void load(const args_t *args, walk_t walk) {
             if (lane == 0) mbarrier_arrive_expect(full_barrier(p), KV_BYTES);
             warp_sync();
             if (lane < boxes)
-                tma_load_3d(base + p.stage * KV_BYTES + (uint32_t)offset * DIM, &args->kv,
+                tma_load_3d(base + p.stage * KV_BYTES + (uint32_t)offset * DIM, &maps->kv,
                     full_barrier(p), 0, now.row, now.page);
             p = next_place(p);
         }
@@ -319,18 +274,10 @@ DEVICE void load_scales(const args_t *args, walk_t walk) {
     warp_sync();
 }
 
-DEVICE void store_logit(const args_t *args, int64_t row, int column, float value) {
-    const int64_t at = row * args->row_stride + column;
-    if (args->bf16_logits)
-        st_global_u16((uint16_t *)args->logits + at, (uint16_t)pack_bf16(value, 0.f));
-    else
-        st_global_f32((float *)args->logits + at, value);
-}
-
 /* Two warps: -inf in front of and behind the tokens of each row. which: 0 or 1 */
 DEVICE void clean_rows(const args_t *args, uint32_t which) {
     const int64_t rows = (int64_t)args->requests * args->next;
-    const float nothing = f32_from_bits(0xFF800000u);
+    const float nothing = f32_from_bits(NOTHING);
     for (int64_t row = block_index() * 2 + which; row < rows; row += block_count() * 2) {
         const range_t range = find_range(args, row / args->next, (int)(row % args->next));
         const int first = args->compressed ? 0 : range.begin;
@@ -346,10 +293,7 @@ DEVICE void clean_rows(const args_t *args, uint32_t which) {
 DEVICE float find_weight(const args_t *args, const part_t *part, uint32_t column) {
     const int query = part->query + (int)(column / HEADS), head = (int)(column % HEADS);
     if (query >= args->next || head >= args->heads) return 0.f;
-    const int64_t at = (part->request * args->next + query) * args->weights_row_stride +
-                       head * args->weights_head_stride;
-    if (!args->bf16_weights) return ld_global_f32((const float *)args->weights + at);
-    return f32_from_bits((uint32_t)ld_global_u16((const uint16_t *)args->weights + at) << 16);
+    return load_weight(args, part->request * args->next + query, head);
 }
 
 #define SWIZZLE_CODE (DIM == 128 ? 1u : DIM == 64 ? 2u : 3u)
@@ -376,8 +320,8 @@ DEVICE void make_products(float *products, uint32_t kv, uint32_t q) {
     pin_f32_array(products, 64);
 }
 
-/* One token's logits: sums over this thread's heads become those over the quad's, and one lane of it
- * stores each. there: the token lies somewhere */
+/* One token's logits: sums over this thread's heads become those over the quad's, and one lane of
+ * it stores each. there: the token lies somewhere */
 DEVICE void finish_token(const args_t *args, const part_t *part, const range_t *ranges, float *sums,
     float scale, int token, bool there) {
     const uint32_t lane = lane_index() % 4;
@@ -391,7 +335,7 @@ DEVICE void finish_token(const args_t *args, const part_t *part, const range_t *
         if (there)
             store_logit(args, row + i, column, scale * sums[i]);
         else if (args->clean)
-            store_logit(args, row + i, column, f32_from_bits(0xFF800000u));
+            store_logit(args, row + i, column, f32_from_bits(NOTHING));
     }
 }
 
@@ -459,17 +403,18 @@ KERNEL(THREADS) dg_sm90_fp8_mqa_logits(KERNEL_PARAMETER dg_sm90_mqa_logits_args_
         }
         fence_mbarrier_init();
     }
-    fill_scales(&args);
+    fill_scales(&args.problem);
     dependency_wait();
-    const walk_t walk = begin_walk(&args); /* all threads meet in it */
+    const walk_t walk = begin_walk(&args.problem); /* all threads meet in it */
 
     if (warp >= MATH_WARPS) {
         setmaxnreg_dec<LOAD_REGISTERS>();
         if (warp == MATH_WARPS) load(&args, walk);
-        if (warp == MATH_WARPS + 1) load_scales(&args, walk);
-        if (warp >= MATH_WARPS + 2 && args.clean) clean_rows(&args, warp - MATH_WARPS - 2);
+        if (warp == MATH_WARPS + 1) load_scales(&args.problem, walk);
+        if (warp >= MATH_WARPS + 2 && args.problem.clean)
+            clean_rows(&args.problem, warp - MATH_WARPS - 2);
     } else {
         setmaxnreg_inc<MATH_REGISTERS>();
-        multiply(&args, walk);
+        multiply(&args.problem, walk);
     }
 }

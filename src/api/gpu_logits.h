@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The GPU side of MQA logits and of their schedule: plan, kernel, stream. Called by logits.c and
- * paged_mqa_logits.c for tensors on a CUDA device. Nothing is allocated, and no value in device memory
- * is waited for.
+ * paged_mqa_logits.c for tensors on a CUDA device. Nothing is allocated, and no value in device
+ * memory is waited for.
  */
 #ifndef DG_API_GPU_LOGITS_H
 #define DG_API_GPU_LOGITS_H

@@ -16,9 +16,11 @@
 enum {
     I32 = DG_DTYPE_BIT(DG_DTYPE_I32),
     F32 = DG_DTYPE_BIT(DG_DTYPE_F32),
-    REALS = DG_DTYPE_BIT(DG_DTYPE_F32) | DG_DTYPE_BIT(DG_DTYPE_BF16),
-    ANY = 2 * DG_DTYPE_BIT(DG_DTYPE_U8) - DG_DTYPE_BIT(DG_DTYPE_E4M3) /* E4M3 to U8 */
+    REALS = DG_DTYPE_BIT(DG_DTYPE_F32) | DG_DTYPE_BIT(DG_DTYPE_BF16)
 };
+
+/* What is copied as it is. */
+static const dg_dtype_set_t any_dtype = ~DG_DTYPE_BIT(DG_DTYPE_NONE);
 
 /* `rows` belong to `tokens`; weights, if given, are one for each of their entries. */
 static dg_status_t check_slots(
@@ -61,7 +63,8 @@ static dg_status_t check_permute(
     const dg_input_t inputs[] = {{&args->x, "x", ""}, {&args->rows, "rows", ""},
         {&args->weights, "weights", ""}, {&args->sources, "sources", ""}};
     DG_TRY(dg_check_devices(&args->out, "out", inputs, 4));
-    DG_TRY(dg_check_tensor(&args->x, "x", "", dg_tensor_given(&args->weights) ? REALS : ANY, 2));
+    DG_TRY(
+        dg_check_tensor(&args->x, "x", "", dg_tensor_given(&args->weights) ? REALS : any_dtype, 2));
     DG_TRY(dg_check_tensor(&args->out, "out", "", DG_DTYPE_BIT(args->x.dtype), 2));
     DG_TRY(check_columns(&args->out, "out", &args->x, "x"));
     DG_TRY(check_slots(&args->rows, &args->weights, args->x.shape[0]));

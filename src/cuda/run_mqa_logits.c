@@ -34,14 +34,10 @@ static dg_status_t encode_tokens(const dg_logits_queries_t *queries,
     return dg_cuda_encode_map(&shape, map);
 }
 
-dg_status_t dg_cuda_run_mqa_logits(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
-    dg_cuda_function_t *function, const dg_cuda_order_t *order,
-    const dg_mqa_logits_problem_t *problem) {
+static dg_mqa_problem_t describe(const dg_mqa_logits_problem_t *problem) {
     const dg_logits_queries_t *queries = &problem->queries;
     const dg_logits_tokens_t *tokens = &problem->tokens;
-    const int32_t dim = stage->specialisation.values[0], heads = stage->specialisation.values[1];
-    dg_sm90_mqa_logits_args_t args = {
-        .weights = queries->weights,
+    return (dg_mqa_problem_t){.weights = queries->weights,
         .weights_row_stride = queries->weights_row_stride,
         .weights_head_stride = queries->weights_head_stride,
         .scales = tokens->scales,
@@ -66,14 +62,52 @@ dg_status_t dg_cuda_run_mqa_logits(dg_cuda_device_t *device, const dg_plan_stage
         .heads = (int32_t)queries->heads,
         .pages = (int32_t)tokens->pages,
         .page_tokens = (int32_t)tokens->page_tokens,
-        .box_tokens = dg_mqa_box_tokens(tokens),
         .bf16_weights = queries->weights_dtype == DG_DTYPE_BF16,
         .bf16_logits = problem->logits_dtype == DG_DTYPE_BF16,
         .compressed = problem->compressed,
-        .clean = problem->clean,
-    };
-    DG_TRY(encode_queries(queries, dim, heads, &args.q));
-    args.kv = args.q; /* without tokens nobody reads it, but it has to be a map */
-    if (args.capacity > 0) DG_TRY(encode_tokens(queries, tokens, dim, &args.kv));
+        .clean = problem->clean};
+}
+
+static dg_any_mqa_logits_args_t describe_any(const dg_mqa_logits_problem_t *problem) {
+    const dg_logits_queries_t *queries = &problem->queries;
+    const dg_logits_tokens_t *tokens = &problem->tokens;
+    return (dg_any_mqa_logits_args_t){.problem = describe(problem),
+        .q = {.data = queries->q,
+            .outer_stride = queries->request_stride,
+            .middle_stride = queries->query_stride,
+            .row_stride = queries->head_stride,
+            .fp4 = queries->dtype == DG_DTYPE_E2M1X2},
+        .tokens = {.data = tokens->codes,
+            .middle_stride = tokens->page_stride,
+            .row_stride = tokens->token_stride,
+            .fp4 = tokens->dtype == DG_DTYPE_E2M1X2},
+        .q_scale = queries->scale,
+        .q_scale_request_stride = queries->scale_request_stride,
+        .q_scale_query_stride = queries->scale_query_stride,
+        .q_scale_head_stride = queries->scale_head_stride,
+        .dim = queries->dim};
+}
+
+static dg_status_t describe_sm90(const dg_mqa_logits_problem_t *problem,
+    const dg_specialisation_t *specialisation, dg_sm90_mqa_logits_args_t *args) {
+    const dg_logits_queries_t *queries = &problem->queries;
+    const int32_t dim = specialisation->values[0], heads = specialisation->values[1];
+    *args = (dg_sm90_mqa_logits_args_t){
+        .problem = describe(problem), .box_tokens = dg_mqa_box_tokens(&problem->tokens)};
+    DG_TRY(encode_queries(queries, dim, heads, &args->q));
+    args->kv = args->q; /* without tokens nobody reads it, but it has to be a map */
+    if (args->problem.capacity == 0) return DG_STATUS_OK;
+    return encode_tokens(queries, &problem->tokens, dim, &args->kv);
+}
+
+dg_status_t dg_cuda_run_mqa_logits(dg_cuda_device_t *device, const dg_plan_stage_t *stage,
+    dg_cuda_function_t *function, const dg_cuda_order_t *order,
+    const dg_mqa_logits_problem_t *problem) {
+    if (stage->specialisation.kernel == DG_KERNEL_ANY_MQA_LOGITS) {
+        const dg_any_mqa_logits_args_t any = describe_any(problem);
+        return dg_cuda_run_stage(device, stage, function, order, &any);
+    }
+    dg_sm90_mqa_logits_args_t args;
+    DG_TRY(describe_sm90(problem, &stage->specialisation, &args));
     return dg_cuda_run_stage(device, stage, function, order, &args);
 }

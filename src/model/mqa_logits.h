@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A call for MQA logits after checking: what the api layer (mqa_logits.c, paged_mqa_logits.c) hands
- * to a backend. Tokens in one tensor are one page without a table, and all queries those of one
- * request, so that one problem serves both families. The values of ranges, lengths and tables stay where they are, since a GPU reads them on
- * the device; the inline functions below say what they mean.
+ * A call for MQA logits after checking: what the api layer (mqa_logits.c, paged_mqa_logits.c)
+ * hands to a backend. Tokens in one tensor are one page without a table, and all queries those of
+ * one request, so that one problem serves both families. The values of ranges, lengths and tables
+ * stay where they are, since a GPU reads them on the device; the inline functions below say what
+ * they mean.
  */
 #ifndef DG_MODEL_MQA_LOGITS_H
 #define DG_MODEL_MQA_LOGITS_H

@@ -18,8 +18,7 @@ const char *dg_plan_mqa_logits(const dg_mqa_logits_problem_t *problem, const dg_
 /* Tokens of a box, of the map of kv: the most that divide a page and a block. */
 int32_t dg_mqa_box_tokens(const dg_logits_tokens_t *tokens);
 
-/* Elements from the first head of a query to that of the next; what dg_plan_mqa_logits() passed has
- * such a stride. */
+/* Elements from the first head of a query to that of the next, for the kernel for Hopper. */
 int64_t dg_mqa_query_stride(const dg_logits_queries_t *queries);
 
 /* Tokens that a request can have and the cache holds. */

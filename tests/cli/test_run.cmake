@@ -39,6 +39,8 @@ expect_result(0 cast --m 100 --n 200 --recipe both --scale ue8m0)
 expect_result(0 cast --sizes 100,0,33 --n 64 --recipe channel --dtype fp4 --gran 32)
 expect_result(0 scale_layout --m 33 --k 1000 --form pack)
 expect_result(0 scale_layout --m 33 --sizes 100,700 --form k_grouped)
+expect_result(0 permute --m 33 --n 70 --groups 5 --topk 3 --form psum --align 16 --in f32)
+expect_result(0 permute --m 40 --n 264 --groups 3 --form masked)
 
 # The seed decides the values: the same one, the same errors.
 run_cli(run gemm --m 33 --n 65 --k 129 --seed 5 --json --out f32)

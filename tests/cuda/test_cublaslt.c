@@ -6,6 +6,7 @@
  * warm call asks for nothing; captures; and what happens when cuBLASLt refuses.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -383,6 +384,18 @@ static void nothing_to_do(void **state) {
     for (int i = 0; i < FAKE_LT_CALL_COUNT; i++) assert_int_equal(lt->calls[i], 0);
 }
 
+/* A sum of nothing is a kernel of ours: of whatever types, cuBLASLt is not asked. */
+static void an_empty_sum_is_our_own(void **state) {
+    (void)state;
+    dg_cublaslt_gemm_args_t args = make_call(0, DG_DTYPE_F16, DG_DTYPE_F32, 1, 0);
+    args.a.shape[1] = args.b.shape[1] = 0;
+    const dg_status_t status = dg_cublaslt_gemm(NULL, &args, NULL);
+    for (int i = 0; i < FAKE_LT_CALL_COUNT; i++) assert_int_equal(lt->calls[i], 0);
+    if (status == DG_STATUS_UNSUPPORTED || status == DG_STATUS_COMPILER) skip(); /* no kernels */
+    assert_int_equal(status, DG_STATUS_OK);
+    assert_true(atomic_load(&controls.driver->calls[FAKE_cuLaunchKernelEx]) > 0);
+}
+
 /* More products than are kept: the rest is made for one call and leaves nothing behind. */
 static void any_number_of_products(void **state) {
     (void)state;
@@ -399,6 +412,36 @@ static void any_number_of_products(void **state) {
     assert_int_equal(dg_cublaslt_gemm(NULL, &args, NULL), DG_STATUS_OK);
     assert_int_equal(lt->objects, objects);
     assert_int_equal(dg_set_num_sms(NULL, 0), DG_STATUS_OK);
+}
+
+enum { THREADS = 4, SHARED = 40 };
+
+static void *prepare_all(void *args) {
+    dg_cublaslt_gemm_args_t own = *(const dg_cublaslt_gemm_args_t *)args;
+    dg_launch_t launch = DG_LAUNCH_INIT;
+    launch.prepare = 1;
+    for (int32_t i = 0; i < SHARED; i++) {
+        own.b.stride[0] = 500 + i; /* nothing is read */
+        if (dg_cublaslt_gemm(NULL, &own, &launch) != DG_STATUS_OK) return args;
+    }
+    return NULL;
+}
+
+/* Threads that want the same products at once: each is made once, and all get it. */
+static void threads_share_products(void **state) {
+    (void)state;
+    dg_cublaslt_gemm_args_t args = make_call(0, DG_DTYPE_BF16, DG_DTYPE_F32, 0, 0);
+    args.a.device.id = args.b.device.id = args.d.device.id = 1;
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, prepare_all, &args), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(lt->calls[FAKE_LT_cublasLtMatmulAlgoGetHeuristic], SHARED);
+    assert_false(outside);
 }
 
 static fake_cublaslt_t *open_fake_cublaslt(void) {
@@ -433,6 +476,8 @@ int main(void) {
         cmocka_unit_test_setup(refusals_of_cublaslt, reset),
         cmocka_unit_test_setup(lines_that_overlap_are_refused, reset),
         cmocka_unit_test_setup(nothing_to_do, reset),
+        cmocka_unit_test_setup(an_empty_sum_is_our_own, reset),
+        cmocka_unit_test_setup(threads_share_products, reset),
         cmocka_unit_test_setup(any_number_of_products, reset),
     };
     return cmocka_run_group_tests_name("cublaslt", tests, NULL, NULL);

@@ -15,6 +15,23 @@
 #include "guard.h"
 #include "routing.h"
 
+/* Half of the cases of each pair of types: dense rows that kernels read 16 bytes at a time. The others
+ * have any strides and widths. */
+static bool is_plain(uint64_t seed) {
+    return seed % 8 < 4;
+}
+
+static dg_tensor_t take(
+    rng_t *rng, bool plain, dg_dtype_t dtype, int64_t rows, int64_t columns, const char *name) {
+    if (!plain) return take_matrix(rng, dtype, rows, columns, name);
+    void *memory = guard_take((size_t)(rows * columns) * size_of(dtype), 0, name);
+    return dg_tensor_2d(memory, dtype, rows, columns);
+}
+
+static int64_t draw_width(rng_t *rng, bool plain) {
+    return plain ? 8 * rng_range(rng, 1, 70) : rng_range(rng, 1, 40);
+}
+
 static float weight_of(const dg_tensor_t *weights, int64_t token, int64_t slot) {
     return weights->data == NULL ? 1.0f : get_real(weights, token, slot);
 }
@@ -35,13 +52,13 @@ static void test_permute(void **state) {
         routing_t r = draw_routing(&rng);
         const bool weighted = seed % 3 == 0, cleared = rng_range(&rng, 0, 1);
         const dg_dtype_t type = types[weighted ? seed / 3 % 2 : seed % 8];
-        const int64_t n =
-            rng_range(&rng, 0, 2) ? rng_range(&rng, 1, 40) : 8 * rng_range(&rng, 1, 40);
+        const bool plain = is_plain(seed);
+        const int64_t n = draw_width(&rng, plain);
         label("seed %llu %s, %lld columns", (unsigned long long)seed, dg_dtype_string(type),
             (long long)n);
         run_route(&r);
         dg_permute_rows_args_t args = DG_PERMUTE_ROWS_ARGS_INIT;
-        args.x = take_matrix(&rng, type, r.tokens, n, "x");
+        args.x = take(&rng, plain, type, r.tokens, n, "x");
         for (int64_t t = 0; t < r.tokens; t++)
             for (int64_t j = 0; j < n; j++) {
                 if (weighted) {
@@ -54,7 +71,7 @@ static void test_permute(void **state) {
         args.rows = r.args.rows;
         if (weighted) args.weights = draw_weights(&rng, &r);
         if (cleared) args.sources = r.args.sources;
-        args.out = take_matrix(&rng, type, r.rows, n, "out");
+        args.out = take(&rng, plain, type, r.rows, n, "out");
         guard_seal();
         expect_ok(dg_permute_rows(NULL, &args, NULL));
         for (int64_t i = 0; i < r.rows; i++)
@@ -83,8 +100,8 @@ static void test_permute(void **state) {
 
 /* Rows of groups: those that some slot has are numbers, the others stay NaN. */
 static dg_tensor_t draw_rows(
-    rng_t *rng, const routing_t *r, dg_dtype_t type, int64_t n, const char *name) {
-    dg_tensor_t x = take_matrix(rng, type, r->rows, n, name);
+    rng_t *rng, const routing_t *r, bool plain, dg_dtype_t type, int64_t n, const char *name) {
+    dg_tensor_t x = take(rng, plain, type, r->rows, n, name);
     for (int64_t i = 0; i < r->rows; i++)
         for (int64_t j = 0; j < n && r->source[i] >= 0; j++) set_real(&x, i, j, rng_normal(rng));
     return x;
@@ -95,16 +112,16 @@ static void test_unpermute(void **state) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rng_t rng = rng_make(2000 + seed);
         routing_t r = draw_routing(&rng);
-        const int64_t n =
-            rng_range(&rng, 0, 1) ? rng_range(&rng, 1, 40) : 8 * rng_range(&rng, 1, 70);
+        const bool plain = is_plain(seed);
+        const int64_t n = draw_width(&rng, plain);
         label("seed %llu, %lld columns", (unsigned long long)seed, (long long)n);
         run_route(&r);
         dg_unpermute_rows_args_t args = DG_UNPERMUTE_ROWS_ARGS_INIT;
-        args.x = draw_rows(&rng, &r, seed % 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, n, "x");
+        args.x = draw_rows(&rng, &r, plain, seed % 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, n, "x");
         args.rows = r.args.rows;
         if (seed % 3) args.weights = draw_weights(&rng, &r);
         args.out =
-            take_matrix(&rng, seed % 4 < 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, r.tokens, n, "out");
+            take(&rng, plain, seed % 4 < 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, r.tokens, n, "out");
         guard_seal();
         expect_ok(dg_unpermute_rows(NULL, &args, NULL));
         allow_all(&args.out);
@@ -143,15 +160,15 @@ static void test_dot(void **state) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rng_t rng = rng_make(3000 + seed);
         routing_t r = draw_routing(&rng);
-        const int64_t n =
-            rng_range(&rng, 0, 1) ? rng_range(&rng, 0, 40) : 8 * rng_range(&rng, 1, 70);
+        const bool plain = is_plain(seed);
+        const int64_t n = draw_width(&rng, plain);
         label("seed %llu, %lld columns", (unsigned long long)seed, (long long)n);
         run_route(&r);
         dg_dot_rows_args_t args = DG_DOT_ROWS_ARGS_INIT;
-        args.a = take_matrix(&rng, seed % 4 < 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, r.tokens, n, "a");
+        args.a = take(&rng, plain, seed % 4 < 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, r.tokens, n, "a");
         for (int64_t i = 0; i < r.tokens * n; i++)
             set_real(&args.a, i / n, i % n, rng_normal(&rng));
-        args.b = draw_rows(&rng, &r, seed % 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, n, "b");
+        args.b = draw_rows(&rng, &r, plain, seed % 2 ? DG_DTYPE_F32 : DG_DTYPE_BF16, n, "b");
         args.rows = r.args.rows;
         args.out = take_matrix(&rng, DG_DTYPE_F32, r.tokens, r.topk, "out");
         guard_seal();

@@ -259,6 +259,31 @@ static void fuzz_gemm(stream_t *stream, call_t *call) {
     check_result(call, dg_gemm(call->ctx, &args, NULL), false);
 }
 
+static void fuzz_cublaslt(stream_t *stream, call_t *call) {
+    static const dg_dtype_t types[] = {DG_DTYPE_BF16, DG_DTYPE_F16, DG_DTYPE_F32, DG_DTYPE_E4M3};
+    const int64_t m = take_extent(stream), n = take_extent(stream), k = take_extent(stream);
+    const int64_t shape[3][2] = {{m, k}, {n, k}, {m, n}};
+    const dg_dtype_t type = types[take(stream) % 4];
+    const dg_dtype_t out = take(stream) & 1 ? DG_DTYPE_F32 : DG_DTYPE_BF16;
+    dg_cublaslt_gemm_args_t args = DG_CUBLASLT_GEMM_ARGS_INIT;
+    args.a = take_tensor(stream, type, 2, shape[0]);
+    args.b = take_tensor(stream, take(stream) > 200 ? take_dtype(stream) : type, 2, shape[1]);
+    args.d = take_tensor(stream, out, 2, shape[2]);
+    const uint8_t c = take(stream);
+    if (c % 4 == 1) args.c = args.d;
+    if (c % 4 == 2) args.c = take_tensor(stream, out, 2, shape[2]);
+    const dg_tensor_t *tensors[] = {&args.a, &args.b, &args.c, &args.d};
+    memcpy(call->tensors, tensors, sizeof tensors);
+    call->tensor_count = 4;
+    call->d = &args.d;
+    size_t bytes;
+    if (!keeps_promise(call)) {
+        check_result(call, dg_cublaslt_gemm_workspace(call->ctx, &args, &bytes), true);
+        return;
+    }
+    check_result(call, dg_cublaslt_gemm(call->ctx, &args, NULL), false);
+}
+
 static void fuzz_m_grouped(stream_t *stream, call_t *call) {
     const int64_t r = take_extent(stream), n = take_extent(stream), k = take_extent(stream);
     const int64_t groups = take(stream) % 8;
@@ -387,6 +412,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fill_arena(&stream);
     const uint8_t family = take(&stream);
     call.ctx = family & 8 ? clamping : refusing;
+    if (family >= 240) {
+        fuzz_cublaslt(&stream, &call);
+        return 0;
+    }
     switch (family % 3) {
     case 0: fuzz_gemm(&stream, &call); break;
     case 1: fuzz_m_grouped(&stream, &call); break;

@@ -191,7 +191,8 @@ def test_gaps_in_heads(framework, rng, splits, recipe, output):
 
 
 def tf32(values):
-    return (np.asarray(values, np.float32).view(np.uint32) & 0xFFFFE000).view(np.float32).astype(float)
+    bits = np.asarray(values, np.float32).view(np.uint32) & 0xFFFFE000
+    return bits.view(np.float32).astype(float)
 
 
 @pytest.mark.parametrize("splits", (None, 1, 5, 16))
@@ -208,3 +209,49 @@ def test_hyper_connection(framework, rng, m, n, k, splits):
         product_of_all, sums = product_of_all.sum(0), sums.sum(0)
     assert calc_diff(product_of_all, a @ tf32(b).T) < 1e-8
     assert calc_diff(sums, (a * a).sum(1)) < 1e-8
+
+
+class TestAsUpstreamCalls:
+    """The calls of DeepGEMM's own tests, operands made by its casts, on torch."""
+
+    @pytest.fixture
+    def torch(self):
+        return pytest.importorskip("torch")
+
+    def test_forward_product_of_heads(self, torch):
+        b, h, r, d = 4, 2, 256, 384
+        x, w = torch.randn(b, h, r).bfloat16(), torch.randn(h, d, r).bfloat16()
+        values, factors = deep_gemm.per_token_cast_to_fp8(x.view(-1, r), use_ue8m0=True)
+        a = values.view(b, h, r), factors.view(b, h, r // 128)
+        blocks = [deep_gemm.per_block_cast_to_fp8(one, use_ue8m0=True) for one in w]
+        weights = torch.stack([v for v, _ in blocks]), torch.stack([sf for _, sf in blocks])
+        z = torch.empty(b, h, d, dtype=torch.bfloat16)
+        deep_gemm.fp8_einsum("bhr,hdr->bhd", a, weights, z)
+        reference = torch.einsum("bhr,hdr->bhd", x.double(), w.double())
+        assert calc_diff(z.double(), reference) < 1e-3
+
+    def test_weight_gradient_of_heads(self, torch):
+        b, h, r, d = 256, 2, 128, 192
+        dy, x = torch.randn(b, h, d).bfloat16(), torch.randn(b, h, r).bfloat16()
+        pairs = []
+        for tensor in (dy, x):
+            values, factors = deep_gemm.per_channel_cast_to_fp8(tensor.view(b, -1), use_ue8m0=True)
+            pairs.append((values.view(tensor.shape), factors.view(-1, *tensor.shape[1:])))
+        start = torch.randn(h, d, r)
+        grad = start.clone()
+        deep_gemm.fp8_einsum("bhd,bhr->hdr", *pairs, grad, c=grad, recipe=(1, 1, 128))
+        reference = start.double() + torch.einsum("bhd,bhr->hdr", dy.double(), x.double())
+        assert calc_diff(grad.double(), reference) < 1e-3
+
+    def test_gaps_in_heads(self, torch):
+        left, mid, right = splits = 128, 64, 128
+        m, n, k = 8, 512, 256
+        x, w = torch.randn(m, k).bfloat16(), torch.randn(n, k).bfloat16()
+        a = deep_gemm.per_token_cast_to_fp8(x, use_ue8m0=True)
+        b = deep_gemm.per_block_cast_to_fp8(w, use_ue8m0=True)
+        d = torch.zeros(m, n // (left + right) * sum(splits), dtype=torch.bfloat16)
+        deep_gemm.fp8_gemm_nt_skip_head_mid(a, b, d, splits, disable_ue8m0_cast=True)
+        heads = (x.double() @ w.double().T).view(m, -1, left + right)
+        gap = torch.zeros(m, heads.shape[1], mid, dtype=torch.double)
+        reference = torch.cat([heads[..., :left], gap, heads[..., left:]], dim=-1).view(m, -1)
+        assert calc_diff(d.double(), reference) < 1e-3

@@ -43,7 +43,8 @@ def ranges_of(kind, s, tokens):
 
 
 @pytest.mark.parametrize("kind", ("causal", "parallel", "windows"))
-@pytest.mark.parametrize("heads,dim", ((64, 128), (32, 128), (64, 64), (32, 32), (8, 128), (40, 96)))
+@pytest.mark.parametrize("heads,dim", (
+    (64, 128), (32, 128), (64, 64), (32, 32), (8, 128), (40, 96)))
 @pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16))
 def test_contiguous(gen, kind, heads, dim, dtype):
     s, tokens = 515, 4100
@@ -93,7 +94,8 @@ def test_paged(gen, next_n, page, heads):
     scale = torch.rand(pages, page, generator=gen, device="cuda") + 0.5
     cache = torch.cat([kv.view(torch.uint8).view(pages, -1), scale.view(torch.uint8)], 1)
     cache = cache.view(pages, page, 1, dim + 4)
-    table = torch.randperm(pages, generator=gen, device="cuda")[:b * per_request].view(b, -1).to(I32)
+    order = torch.randperm(pages, generator=gen, device="cuda")
+    table = order[:b * per_request].view(b, -1).to(I32)
     q = codes(gen, b, next_n, heads, dim)
     weights = torch.randn(b * next_n, heads, generator=gen, device="cuda")
     last = torch.randint(0, columns + 1, (b, 1), generator=gen, device="cuda")
@@ -131,9 +133,28 @@ def test_large_batch_of_short_contexts(gen):
         compare(logits[r:r + 1], expected, inside[r:r + 1], True)
 
 
-def test_what_no_kernel_takes_is_refused(gen):
-    q, kv = codes(gen, 4, 8, 40), codes(gen, 50, 40)
-    ends = torch.full((4,), 50, dtype=I32, device="cuda")
-    weights = torch.ones(4, 8, device="cuda")
-    with pytest.raises(RuntimeError, match="multiples of 16 bytes"):
-        deep_gemm.fp8_mqa_logits(q, (kv, torch.ones(50, device="cuda")), weights, 0 * ends, ends)
+@pytest.mark.parametrize("heads,dim,fp4", ((64, 128, True), (8, 64, True), (7, 41, False)))
+def test_what_the_general_kernel_does(gen, heads, dim, fp4):
+    """FP4, and rows on odd addresses: as the CPU does it."""
+    s, tokens = 40, 300
+    if fp4:
+        def operand(*shape):
+            data = torch.randint(-128, 128, (*shape, dim // 2), generator=gen, device="cuda")
+            words = torch.randint(122, 132, (*shape, 4), generator=gen, device="cuda")
+            return data.to(torch.int8), words.to(torch.uint8).view(I32).squeeze(-1)
+        q, kv = operand(s, heads), operand(tokens)
+    else:
+        q = codes(gen, s, heads, dim), None
+        kv = codes(gen, tokens, dim), torch.rand(tokens, generator=gen, device="cuda")
+    weights = torch.randn(s, heads, generator=gen, device="cuda")
+    starts, ends = ranges_of("windows", s, tokens)
+    logits = deep_gemm.fp8_fp4_mqa_logits(q, kv, weights, starts, ends)
+
+    def cpu(pair):
+        return tuple(x if x is None else x.cpu() for x in pair)
+
+    expected = deep_gemm.fp8_fp4_mqa_logits(
+        cpu(q), cpu(kv), weights.cpu(), starts.cpu(), ends.cpu()).cuda()
+    assert torch.equal(torch.isneginf(logits), torch.isneginf(expected))
+    inside = ~torch.isneginf(expected)
+    compare(logits, torch.where(inside, expected, 0).double(), inside, True)

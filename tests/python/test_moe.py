@@ -274,3 +274,24 @@ def test_every_layout_feeds_its_product(device, rng, layout):
     each = torch.einsum("tk,gnk->tgn", x.double(), w.double())
     chosen = each.gather(1, ids.clamp(0)[..., None].expand(-1, -1, 40)) * (ids >= 0)[..., None]
     assert torch.allclose(y.double(), chosen.sum(1), rtol=1e-4, atol=1e-4)
+
+
+@needs_torch
+def test_layer_in_a_graph(rng):
+    """nn.MoE compiled whole, forward and backward, and exported: the bits of eager calls."""
+    import torch
+    from deep_gemm import nn
+    ids, _ = torch_routing("cpu", rng)
+    layer = nn.MoE(5, 128, 64, dtype=torch.bfloat16)
+    x, weights = torch.randn(20, 128).bfloat16(), torch.rand(20, 3)
+
+    def step(function):
+        leaves = x.clone().requires_grad_(), weights.clone().requires_grad_()
+        y = function(leaves[0], ids, leaves[1])
+        y.float().square().sum().backward()
+        return [y, *(leaf.grad for leaf in leaves)]
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    for actual, expected in zip(step(compiled), step(layer)):
+        assert torch.equal(actual, expected)
+    exported = torch.export.export(layer, (x, ids, weights)).module()
+    assert torch.equal(exported(x, ids, weights), layer(x, ids, weights))

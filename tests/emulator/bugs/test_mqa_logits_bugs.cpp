@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The bugs of mqa_logits_bugs.py: three requests of three queries, so two groups each, with one block of
-// tokens or three in pages of 64, one of which does not exist; small integers, so that results are exact.
+// The bugs of mqa_logits_bugs.py: three requests of three queries, so two groups each, with one
+// block of tokens or three in pages of 64, one of which does not exist; small integers, so that
+// results are exact.
 //
 //     emulator_mqa_logits_bugs [part of a name]
 #include "args/mqa_logits.h"
@@ -78,19 +79,20 @@ static std::string run(const emu::Specialisation &s, const emu::Config &config) 
     dg_sm90_mqa_logits_args_t args{};
     args.q = map_rows(c.q.data, HEADS, ROWS, HEADS * DIM, HEADS, DG_MQA_COLUMNS / HEADS);
     args.kv = map_rows(c.cache.data, PAGE, PAGES, PAGE * TOKEN, PAGE, 1);
-    args.weights = c.weights.data;
-    args.weights_row_stride = HEADS, args.weights_head_stride = 1;
-    args.scales = c.cache.data + PAGE * DIM;
-    args.page_stride = PAGE * TOKEN, args.scale_stride = 4;
-    args.table = c.table.data;
-    args.table_request_stride = TABLE, args.table_column_stride = 1;
-    args.ends = c.lens.data;
-    args.ends_request_stride = NEXT, args.ends_query_stride = 1;
-    args.logits = c.logits.data;
-    args.row_stride = args.columns = args.capacity = COLUMNS;
-    args.requests = REQUESTS, args.next = NEXT, args.heads = HEADS, args.pages = PAGES;
-    args.page_tokens = args.box_tokens = PAGE;
-    args.clean = 1;
+    dg_mqa_problem_t &p = args.problem;
+    p.weights = c.weights.data;
+    p.weights_row_stride = HEADS, p.weights_head_stride = 1;
+    p.scales = c.cache.data + PAGE * DIM;
+    p.page_stride = PAGE * TOKEN, p.scale_stride = 4;
+    p.table = c.table.data;
+    p.table_request_stride = TABLE, p.table_column_stride = 1;
+    p.ends = c.lens.data;
+    p.ends_request_stride = NEXT, p.ends_query_stride = 1;
+    p.logits = c.logits.data;
+    p.row_stride = p.columns = p.capacity = COLUMNS;
+    p.requests = REQUESTS, p.next = NEXT, p.heads = HEADS, p.pages = PAGES;
+    p.page_tokens = args.box_tokens = PAGE;
+    p.clean = 1;
     try {
         emu::launch(config, emu::make_launch(s, 2, &args));
     } catch (const emu::Error &e) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Puts the emulator under MQA logits: the linker sends the library's calls of the driver here (--wrap),
- * and the tests' calls of the public functions, whose tensors then say CUDA. So a case of
- * tests/family/logits.h judges the emulated kernels. Every tensor is registered with the emulator: an
- * access beside it is a fault. Schedules of threads change from launch to launch.
+ * Puts the emulator under MQA logits: the linker sends the library's calls of the driver here
+ * (--wrap), and the tests' calls of the public functions, whose tensors then say CUDA. So a case
+ * of tests/family/logits.h judges the emulated kernels. Every tensor is registered with the
+ * emulator: an access beside it is a fault. Schedules of threads change from launch to launch.
  */
 #include "backend.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernels/sm90/fp8_mqa_logits.cu and kernels/any/mqa_schedule.cu on the emulator, against the FP64
- * reference: every ragged end of queries, heads, dim and tokens, ranges of all kinds, pages, more
- * blocks than the ring has stages, more CTAs than groups and fewer. Guards against races, waits that
- * miss, accesses beside a tensor, and tokens of others in a row.
+ * kernels/sm90/fp8_mqa_logits.cu, kernels/any/mqa_logits.cu and mqa_schedule.cu on the emulator,
+ * against the FP64 reference: every ragged end of queries, heads, dim and tokens, ranges of all
+ * kinds, pages, more blocks than the ring has stages, more CTAs than groups and fewer. Guards
+ * against races, waits that miss, accesses beside a tensor, and tokens of others in a row.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,23 +129,31 @@ static void test_no_tokens(void **state) {
     logits_verify(NULL, &test, 601);
 }
 
-/* What the kernel does not take is refused, and nothing is written. */
-static void test_refused(void **state) {
+/* What the Hopper kernel does not take: FP4, odd strides and addresses, many heads, any dim. */
+static void test_anything(void **state) {
     (void)state;
-    float weights[8] = {0}, logits[8], before[8];
-    _Alignas(16) uint8_t q[8 * 32 + 1] = {0};
-    int32_t ends[1] = {8};
-    memset(logits, 0x5A, sizeof logits);
-    memcpy(before, logits, sizeof logits);
-    dg_mqa_logits_args_t args = DG_MQA_LOGITS_ARGS_INIT;
-    args.q = dg_tensor_3d(q + 1, DG_DTYPE_E4M3, 1, 8, 32);
-    args.kv = dg_tensor_2d(q, DG_DTYPE_E4M3, 8, 32);
-    args.weights = dg_tensor_2d(weights, DG_DTYPE_F32, 1, 8);
-    args.ends = dg_tensor_1d(ends, DG_DTYPE_I32, 1);
-    args.logits = dg_tensor_2d(logits, DG_DTYPE_F32, 1, 8);
-    assert_int_equal(dg_mqa_logits(NULL, &args, NULL), DG_STATUS_UNSUPPORTED);
-    assert_non_null(strstr(dg_last_error(), "multiples of 16 bytes"));
-    assert_memory_equal(before, logits, sizeof logits);
+    static const struct {
+        int64_t heads, dim;
+        dg_dtype_t q, kv;
+    } kinds[] = {{8, 64, DG_DTYPE_E2M1X2, DG_DTYPE_E2M1X2},
+        {33, 34, DG_DTYPE_E2M1X2, DG_DTYPE_E4M3}, {3, 128, DG_DTYPE_E4M3, DG_DTYPE_E2M1X2},
+        {130, 5, DG_DTYPE_E4M3, DG_DTYPE_E4M3}, {2, 200, DG_DTYPE_E4M3, DG_DTYPE_E4M3},
+        {0, 8, DG_DTYPE_E4M3, DG_DTYPE_E4M3}};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        logits_case_t test = flat(3, kinds[i].heads, kinds[i].dim, 150);
+        test.q = kinds[i].q, test.kv = kinds[i].kv;
+        test.aligned = false, test.pad = 3;
+        test.dirty = i % 2, test.compressed = i % 3 == 0, test.columns = 90;
+        test.nan_tokens = i == 4;
+        test.weights = i % 2 ? DG_DTYPE_BF16 : DG_DTYPE_F32;
+        logits_verify(NULL, &test, 650 + i);
+    }
+    logits_case_t test = paged(3, 2, 5, 7, 150);
+    test.q = test.kv = DG_DTYPE_E2M1X2, test.bad_pages = true;
+    logits_verify(NULL, &test, 660);
+    test = paged(6, 1, 3, 5, 40);
+    test.indices = true, test.dim = 9;
+    logits_verify(NULL, &test, 661);
 }
 
 /* The schedule of the CPU is the reference: tests/family judges it. */
@@ -190,7 +198,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_pages, guard_teardown),
         cmocka_unit_test_teardown(test_indices, guard_teardown),
         cmocka_unit_test_teardown(test_no_tokens, guard_teardown),
-        cmocka_unit_test_teardown(test_refused, guard_teardown),
+        cmocka_unit_test_teardown(test_anything, guard_teardown),
         cmocka_unit_test_teardown(test_schedule, guard_teardown),
     };
     return cmocka_run_group_tests_name("emulated mqa_logits", tests, set_tolerance, NULL);
