@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The bugs that docs/emulator.md promises are there: every name in its tables "the N bugs" is a bug of a list
-or a test, and there are N of them.
+"""The bugs that docs/emulator.md promises are there: every name in its tables "the N bugs" is a bug of
+a list or a test, and there are N of them.
 
     check_names.py"""
 import glob
@@ -31,7 +31,8 @@ def existing():
 
 def main():
     there, bad = existing(), []
-    tables = re.findall(r"^\| (\w+) \| the (\d+) bugs \|\n\|---\|---\|\n((?:\|.*\n)+)", read(DOCS), flags=re.M)
+    tables = re.findall(r"^\| (\w+) \| the (\d+) bugs \|\n\|---\|---\|\n((?:\|.*\n)+)", read(DOCS),
+                        flags=re.M)
     for title, count, rows in tables:
         names = re.findall(r"`(\w+)`", rows)
         bad += [f"{title}: {name} is injected nowhere" for name in names if name not in there]
