@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,18 @@
 #include "random_work.h"
 
 enum { WORKS = 2000, THREADS = 4 };
+
+/* In front of the planner: counts what it is asked. */
+static atomic_int plans_made;
+dg_status_t __real_dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, dg_plan_t *plan);
+dg_status_t __wrap_dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, dg_plan_t *plan);
+dg_status_t __wrap_dg_make_plan(const dg_work_t *work, const dg_machine_t *machine,
+    const dg_plan_options_t *options, dg_plan_t *plan) {
+    atomic_fetch_add(&plans_made, 1);
+    return __real_dg_make_plan(work, machine, options, plan);
+}
 
 static bool same_plan(const dg_plan_t *a, const dg_plan_t *b) {
     return memcmp(a, b, sizeof *a) == 0;
@@ -61,6 +74,23 @@ static void agrees_on_many_threads(void **state) {
         assert_int_equal(pthread_join(threads[i], &wrong), 0);
         assert_null(wrong);
     }
+}
+
+/* The products of a call, or the shapes of a model: each is planned once, whatever hashes they have. Where
+ * the machine's name lies is part of the hash, so each run of this test draws other ones. */
+static void remembers_works_that_take_turns(void **state) {
+    const dg_plan_options_t options = {0};
+    const dg_machine_t *machine = dg_find_machine("H200");
+    (void)state;
+    atomic_store(&plans_made, 0);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 40; i++) {
+            const dg_work_t work = dg_block_work(1000 + i, 7168, 2048);
+            dg_plan_t plan;
+            assert_int_equal(dg_find_plan(&work, machine, &options, &plan), DG_STATUS_OK);
+        }
+    }
+    assert_int_equal(atomic_load(&plans_made), 40);
 }
 
 static void tells_options_apart(void **state) {
@@ -113,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_planner),
         cmocka_unit_test(agrees_on_many_threads),
+        cmocka_unit_test(remembers_works_that_take_turns),
         cmocka_unit_test(tells_options_apart),
         cmocka_unit_test(tells_its_time),
     };
