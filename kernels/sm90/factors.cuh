@@ -69,9 +69,11 @@ DEVICE void copy_factors(const factors_t *a, const factors_t *b, int block, plac
     const uint32_t bytes_a = copy_bytes(a, BLOCK_M), bytes_b = copy_bytes(b, BLOCK_N);
     mbarrier_arrive_expect(full_barrier(p), bytes_a + bytes_b);
     if (bytes_a)
-        bulk_load(scale_a_at(p), factor_row(a, block) + a->row * 4, bytes_a, full_barrier(p));
+        bulk_load(
+            scale_a_at(p), factor_row(a, block) + (int64_t)a->row * 4, bytes_a, full_barrier(p));
     if (bytes_b)
-        bulk_load(scale_b_at(p), factor_row(b, block) + b->row * 4, bytes_b, full_barrier(p));
+        bulk_load(
+            scale_b_at(p), factor_row(b, block) + (int64_t)b->row * 4, bytes_b, full_barrier(p));
 }
 
 /* Every 32nd factor of a block, or word of four, of this lane, as it is stored; 1 where there is none.

@@ -108,6 +108,10 @@ dg_status_t dg_cuda_run_mqa_logits(dg_cuda_device_t *device, const dg_plan_stage
         return dg_cuda_run_stage(device, stage, function, order, &any);
     }
     dg_sm90_mqa_logits_args_t args;
-    DG_TRY(describe_sm90(problem, &stage->specialisation, &args));
-    return dg_cuda_run_stage(device, stage, function, order, &args);
+    dg_cuda_scope_t scope; /* maps are made in a context of the device */
+    DG_TRY(dg_cuda_enter(device, &scope));
+    dg_status_t status = describe_sm90(problem, &stage->specialisation, &args);
+    if (status == DG_STATUS_OK) status = dg_cuda_run_stage(device, stage, function, order, &args);
+    dg_cuda_leave(&scope);
+    return status;
 }

@@ -9,7 +9,8 @@
 #include "kernels/args/mqa_logits.h"
 #include "plan/cost.h"
 
-enum { STAGES = 8, MOST_DIM = 128, TMA_BYTES = 16, LEAST_BOX = 8 };
+enum { MOST_DIM = 128, TMA_BYTES = 16, LEAST_BOX = 8 };
+#define MOST_STRIDE (INT64_C(1) << 40) /* that TMA steps, bytes */
 
 enum { CTAS_PER_SM = 8, SCHEDULE_THREADS = 512 }; /* of the other kernels */
 
@@ -34,10 +35,22 @@ static bool is_aligned(const void *address) {
     return (uintptr_t)address % TMA_BYTES == 0;
 }
 
-/* The smallest of first, 2 first, .. that is at least `value`. */
-static int32_t round_up(int32_t first, int64_t value) {
-    while (first < value) first *= 2;
-    return first;
+/* Whether TMA can step an axis. */
+static bool is_stepped(int64_t extent, int64_t stride) {
+    return extent <= 1 || (stride > 0 && stride < MOST_STRIDE && stride % TMA_BYTES == 0);
+}
+
+/* The smallest line of the catalogue for as many values and heads: those that are missing are zeros. NULL:
+ * none, or a build without that kernel. */
+static const dg_specialisation_t *find_line(int64_t dim, int64_t heads) {
+    const dg_specialisation_t *best = NULL, *line;
+    for (int32_t i = 0; (line = dg_catalogue_entry(DG_KERNEL_SM90_FP8_MQA_LOGITS, i)) != NULL;
+         i++) {
+        if (line->values[0] < dim || line->values[1] < heads) continue;
+        const int32_t size = line->values[0] * line->values[1];
+        if (best == NULL || size < best->values[0] * best->values[1]) best = line;
+    }
+    return best;
 }
 
 /* Whether the kernel for Hopper takes it. */
@@ -49,22 +62,22 @@ static bool fits_sm90(const dg_mqa_logits_problem_t *problem, const dg_machine_t
     return machine->architecture == 90 && queries->dtype == DG_DTYPE_E4M3 &&
            tokens->dtype == DG_DTYPE_E4M3 && queries->heads >= 1 &&
            queries->heads <= DG_MQA_COLUMNS && queries->dim >= 1 && queries->dim <= MOST_DIM &&
-           even && is_aligned(queries->q) && queries->head_stride % TMA_BYTES == 0 &&
-           dg_mqa_query_stride(queries) % TMA_BYTES == 0 && is_aligned(tokens->codes) &&
-           tokens->token_stride % TMA_BYTES == 0 && tokens->page_stride % TMA_BYTES == 0 &&
+           even && is_aligned(queries->q) && is_stepped(queries->heads, queries->head_stride) &&
+           is_stepped(queries->requests * queries->next, dg_mqa_query_stride(queries)) &&
+           is_aligned(tokens->codes) && is_stepped(tokens->page_tokens, tokens->token_stride) &&
+           is_stepped(tokens->pages, tokens->page_stride) &&
            (tokens->table == NULL || tokens->page_tokens % LEAST_BOX == 0);
 }
 
-static void plan_sm90(
-    const dg_logits_queries_t *queries, double blocks, int32_t sms, dg_plan_stage_t *stage) {
-    const int32_t dim = round_up(32, queries->dim), heads = round_up(8, queries->heads);
+static void plan_sm90(const dg_logits_queries_t *queries, const dg_specialisation_t *line,
+    double blocks, int32_t sms, dg_plan_stage_t *stage) {
+    const int32_t dim = line->values[0], heads = line->values[1], stages = line->values[2];
     const int64_t groups = queries->requests * dg_ceil_div(queries->next, DG_MQA_COLUMNS / heads);
-    *stage = (dg_plan_stage_t){
-        .specialisation = {.kernel = DG_KERNEL_SM90_FP8_MQA_LOGITS, .values = {dim, heads, STAGES}},
+    *stage = (dg_plan_stage_t){.specialisation = *line,
         .grid = dg_unit_grid((double)groups * blocks, sms),
         .threads = DG_SM90_MQA_LOGITS_THREADS,
         .cluster = 1,
-        .shared_bytes = (uint32_t)DG_SM90_MQA_LOGITS_SHARED_BYTES(dim, STAGES)};
+        .shared_bytes = (uint32_t)DG_SM90_MQA_LOGITS_SHARED_BYTES(dim, stages)};
 }
 
 const char *dg_plan_mqa_logits(const dg_mqa_logits_problem_t *problem, const dg_machine_t *machine,
@@ -78,8 +91,9 @@ const char *dg_plan_mqa_logits(const dg_mqa_logits_problem_t *problem, const dg_
                "the call";
     const int32_t sms = num_sms > 0 && num_sms < machine->sms ? num_sms : machine->sms;
     const double blocks = capacity > 0 ? (double)dg_ceil_div(capacity, DG_MQA_BLOCK) : 1;
-    if (fits_sm90(problem, machine)) {
-        plan_sm90(queries, blocks, sms, stage);
+    const dg_specialisation_t *line = find_line(queries->dim, queries->heads);
+    if (line != NULL && fits_sm90(problem, machine)) {
+        plan_sm90(queries, line, blocks, sms, stage);
         return NULL;
     }
     *stage = (dg_plan_stage_t){

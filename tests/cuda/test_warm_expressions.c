@@ -179,6 +179,34 @@ static void a_product_before_a_norm(void **state) {
     assert_int_equal(dg_tf32_hc_prenorm_gemm(NULL, &args, NULL), DG_STATUS_MISALIGNED);
 }
 
+static dg_status_t score(const void *args, const dg_launch_t *launch) {
+    return dg_mqa_logits(NULL, args, launch);
+}
+
+/* In whatever context of the caller: its maps need one. Heads that no line of the catalogue has run in
+ * the next larger one; tokens backwards, which TMA does not step, in the general kernel. */
+static void scores(void **state) {
+    (void)state;
+    for (int32_t heads = 3; heads <= 64; heads += 61) {
+        dg_mqa_logits_args_t args = DG_MQA_LOGITS_ARGS_INIT;
+        args.q = on_gpu(dg_tensor_3d(buffers[0], DG_DTYPE_E4M3, 4, heads, 128));
+        args.kv = on_gpu(dg_tensor_2d(buffers[1], DG_DTYPE_E4M3, 256, 128));
+        args.kv_scale = on_gpu(dg_tensor_1d(buffers[2], DG_DTYPE_F32, 256));
+        args.weights = on_gpu(dg_tensor_2d(buffers[3], DG_DTYPE_F32, 4, heads));
+        args.ends = on_gpu(dg_tensor_1d((char *)buffers[3] + 4096, DG_DTYPE_I32, 4));
+        args.logits = on_gpu(dg_tensor_2d(buffers[4], DG_DTYPE_F32, 4, 256));
+        for (int32_t context = -1; context <= 1; context++) { /* none, this device's, another's */
+            controls.set_context(context);
+            check(score, &args, 0, 1);
+            assert_string_equal(controls.driver->launch.kernel, "dg_sm90_fp8_mqa_logits");
+        }
+        args.kv.data = (char *)buffers[1] + 255 * 128;
+        args.kv.stride[0] = -128;
+        check(score, &args, 0, 1);
+        assert_string_equal(controls.driver->launch.kernel, "dg_any_mqa_logits");
+    }
+}
+
 int main(void) {
     controls = open_fake_driver();
     const struct CMUnitTest tests[] = {
@@ -186,6 +214,7 @@ int main(void) {
         cmocka_unit_test(a_sum_of_products),
         cmocka_unit_test(gaps_in_heads),
         cmocka_unit_test(a_product_before_a_norm),
+        cmocka_unit_test(scores),
     };
     return cmocka_run_group_tests_name("warm_expressions", tests, set_up, tear_down);
 }

@@ -23,6 +23,8 @@ int32_t emulated_sms = 2, emulated_launches, emulated_kernel;
 #define WRAP(name, ...) dg_status_t __wrap_##name(__VA_ARGS__), __real_##name(__VA_ARGS__)
 
 WRAP(dg_cuda_open, int32_t ordinal, dg_cuda_device_t **device);
+WRAP(dg_cuda_enter, dg_cuda_device_t *device, dg_cuda_scope_t *scope);
+void __wrap_dg_cuda_leave(const dg_cuda_scope_t *scope);
 const dg_machine_t *__wrap_dg_cuda_machine(const dg_cuda_device_t *device);
 WRAP(dg_jit_function, dg_cuda_device_t *device, const dg_specialisation_t *specialisation,
     uint32_t shared_bytes, void *stream, dg_cuda_function_t **function);
@@ -34,6 +36,14 @@ WRAP(dg_paged_mqa_logits, dg_context_t *ctx, const dg_paged_mqa_logits_args_t *a
     const dg_launch_t *launch);
 WRAP(dg_paged_mqa_logits_schedule, dg_context_t *ctx,
     const dg_paged_mqa_logits_schedule_args_t *args, const dg_launch_t *launch);
+
+dg_status_t __wrap_dg_cuda_enter(dg_cuda_device_t *device, dg_cuda_scope_t *scope) {
+    (void)device, (void)scope;
+    return DG_STATUS_OK;
+}
+void __wrap_dg_cuda_leave(const dg_cuda_scope_t *scope) {
+    (void)scope;
+}
 
 dg_status_t __wrap_dg_cuda_open(int32_t ordinal, dg_cuda_device_t **device) {
     (void)ordinal;
