@@ -40,7 +40,8 @@ typedef struct dg_tf32_hc_prenorm_gemm_args_t {
 /* Computes d and sqr_sum. b is used as TF32, as tensor cores read FP32: the lower 13 bits of a
  * value count as zero. Products and sums are FP32, in an order that depends on extents and the
  * device alone, so the same call gives the same bits. On a GPU rows of a and b begin on multiples
- * of 16 bytes. m = 0: nothing to do. n = 0: sqr_sum alone. k = 0: zeros.
+ * of 16 bytes. m = 0: nothing to do. n = 0: sqr_sum alone. k = 0: zeros. The CPU splits a value of b
+ * in two, so that an infinity of a may come out as NaN there.
  *
  * Errors: NULL_POINTER, BAD_STRUCT_SIZE, BAD_CONTEXT, BAD_DTYPE, BAD_RANK, BAD_SHAPE, BAD_STRIDE,
  * MISALIGNED, OVERLAP, BAD_DEVICE, UNSUPPORTED, SMALL_WORKSPACE, OUT_OF_MEMORY. */

@@ -23,7 +23,8 @@ _FORMS = {"offsets": _groups.OFFSETS, "psum": _groups.PSUM, "masked": _groups.MA
 class Routing(NamedTuple):
     """Where tokens go; int32 tensors, of R rows in all.
 
-    counts    [G] tokens of each group: layout="sizes" of grouped products, masked_m
+    counts    [G] tokens of each group, those without room among them: layout="sizes" of grouped
+              products, masked_m (with num_rows given: clamped to the room, or ends instead)
     ends      [G] past the last row of each group: layout="offsets" or "psum"
     rows      [tokens, topk] the row of each slot, -1 if it has none
     sources   [R] the token of each row, -1 outside the groups
@@ -109,7 +110,7 @@ def _permute(x, rows, sources, weights=None, factors=False):
 def permute(x, routing, weights=None):
     """The rows of x sorted by group, [R, n] of x's type; zeros in rows that no token has.
 
-    x        [tokens, n] of any type, or a pair (values, factors): then a pair is returned, the
+    x        [tokens, n] of a type that products take, or a pair (values, factors): then a pair is returned, the
              factors in the order that x's are in, rows together or blocks together
     weights  [tokens, topk]: the row of slot s of token t is x[t] * weights[t, s], rounded once; x is
              then bfloat16 or float32. This is the backward of unpermute
@@ -139,10 +140,12 @@ def unpermute(x, routing, weights=None, dtype=None):
 
     x        [R, n] bfloat16 or float32, as permute left the rows
     weights  [tokens, topk]; None: all 1, which is the backward of permute
-    dtype    of the result, "bfloat16" or "float32"; None: x's
+    dtype    of the result, bfloat16 or float32, as a name or torch's; None: x's
     Slots without a row add nothing; rows of padding are never read.
     """
     run = _operator("unpermute") if tracing() else _unpermute
+    if dtype is not None:
+        dtype = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
     return run(x, routing.rows, weights, dtype)
 
 

@@ -9,6 +9,7 @@ apart. Elements without a token of the range are -inf if clean_logits is set, el
 import sys
 
 from . import _native
+from ._compat import accepts_old_keywords
 from ._native import ArgumentError
 from ._tensor import empty, expect_tensor, tracing
 
@@ -113,6 +114,7 @@ def fp8_fp4_mqa_logits(q, kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, cle
                 cu_seq_len_k_start, cu_seq_len_k_end, clean_logits, max_seqlen_k, logits_dtype)
 
 
+@accepts_old_keywords(q="q_fp8")
 def fp8_mqa_logits(q_fp8, kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, clean_logits=True,
                    max_seqlen_k=0):
     """fp8_fp4_mqa_logits for a q that is a tensor, with float32 logits.
@@ -155,6 +157,7 @@ def fp8_fp4_paged_mqa_logits(q, kv_cache, weights, context_lens, block_table, sc
                 logits_dtype, indices)
 
 
+@accepts_old_keywords(q="q_fp8")
 def fp8_paged_mqa_logits(q_fp8, kv_cache, weights, context_lens, block_table, schedule_meta,
                          max_context_len, clean_logits=False, indices=None):
     """fp8_fp4_paged_mqa_logits for a q that is a tensor, with float32 logits.

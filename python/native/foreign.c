@@ -42,8 +42,9 @@ static dg_dtype_t element_type(uint8_t code, uint8_t bits, uint16_t lanes, dgpy_
 
 static bool refuse_type(const char *argument, const char *name) {
     PyErr_Format(dgpy_dtype_error,
-        "%s: element type %s, expected float8_e4m3fn, int8 (pairs of FP4), bfloat16 or float32 for "
-        "values, float32, int32 or float8_e8m0fnu for scales, int32 or int64 for groups",
+        "%s: element type %s, expected float8_e4m3fn, int8 (pairs of FP4), bfloat16, float16 or "
+        "float32 for values, float32, int32 or float8_e8m0fnu for scales, int32 or int64 for groups, "
+        "uint8 for pages",
         argument, name);
     return false;
 }

@@ -212,6 +212,28 @@ def test_layer_is_near_float32(device, rng):
 
 
 @needs_torch
+@pytest.mark.parametrize("dtype", ("float16", "float64", "bfloat16"))
+def test_layer_keeps_the_type_of_its_input(rng, dtype):
+    import torch
+    from deep_gemm import nn
+    layer = nn.MoE(3, 128, 64)
+    x = torch.from_numpy(rng.standard_normal((5, 128))).to(getattr(torch, dtype)).requires_grad_()
+    y = layer(x, torch.tensor([[0, 2]] * 5), torch.full((5, 2), .5))
+    assert y.dtype == x.dtype
+    y.sum().backward()
+    assert x.grad.dtype == x.dtype and torch.isfinite(x.grad).all()
+
+
+@needs_torch
+def test_type_of_a_sum_by_torch_dtype(rng):
+    import torch
+    routing = deep_gemm.route_tokens(torch.tensor([[0], [1]]), 2)
+    x = torch.from_numpy(rng.standard_normal((2, 16))).bfloat16()
+    for dtype in (torch.float32, "float32"):
+        assert torch.equal(deep_gemm.unpermute(x, routing, dtype=dtype), x.float())
+
+
+@needs_torch
 def test_graphs(rng):
     """Compiled functions are the operators, and compute what eager calls do."""
     import torch

@@ -127,6 +127,11 @@ def test_clean_is_optional_and_q_may_be_a_tensor(framework, rng):
     inside = np.arange(30) < ends[:, None]
     expected = scores(q.values, kv.values, 1, weights)
     compare(framework, deep_gemm.fp8_mqa_logits(*arguments), expected, inside, True, False)
+    q, kv, w, starts, ends = arguments  # by the names of either reading of upstream's binding
+    for name in ("q", "q_fp8"):
+        named = deep_gemm.fp8_mqa_logits(**{name: q}, kv=kv, weights=w, cu_seq_len_k_start=starts,
+                                         cu_seq_len_k_end=ends)
+        compare(framework, named, expected, inside, True, False)
     dirty = deep_gemm.fp8_mqa_logits(*arguments, clean_logits=False)
     compare(framework, dirty, expected, inside, False, False)
 

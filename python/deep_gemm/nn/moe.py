@@ -3,6 +3,7 @@
 import torch
 
 from ..moe import route_tokens
+from .cast import readable
 from .grouped_linear import GroupedLinear
 from .permute import permute, unpermute
 
@@ -32,8 +33,9 @@ class MoE(torch.nn.Module):
 
     def forward(self, x, ids, weights):
         """x [tokens, hidden]; ids int32 or int64 [tokens, topk], negative: none; weights [tokens,
-        topk]. Returns [tokens, hidden] of x's type."""
+        topk]. Returns [tokens, hidden] of x's type, under autocast of autocast's."""
         routing = route_tokens(ids, self.num_experts)
-        gate, up = self.gate_up(permute(x, routing), routing.counts).chunk(2, -1)
+        gate, up = self.gate_up(permute(readable(x), routing), routing.counts).chunk(2, -1)
         rows = self.down(torch.nn.functional.silu(gate) * up, routing.counts)
-        return unpermute(rows, routing, weights)
+        y = unpermute(rows, routing, weights)
+        return y if torch.is_autocast_enabled(x.device.type) else y.to(x.dtype)
