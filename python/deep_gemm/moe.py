@@ -9,7 +9,7 @@
 Products that gather take x itself, with routing.sources as their list of rows. For autograd see
 deep_gemm.nn. Rows and sums are the same bits on every device and in every run.
 """
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from . import _groups, _native, runtime
 from ._native import ArgumentError
@@ -20,21 +20,17 @@ __all__ = ["Routing", "route_tokens", "permute", "unpermute", "dot_rows"]
 _FORMS = {"offsets": _groups.OFFSETS, "psum": _groups.PSUM, "masked": _groups.MASKED}
 
 
-class Routing(NamedTuple):
-    """Where tokens go; int32 tensors, of R rows in all.
+# Not typing.NamedTuple: importing that module would be a quarter of the import of this package.
+Routing = namedtuple("Routing", ("counts", "ends", "rows", "sources", "groups"))
+Routing.__doc__ = """Where tokens go; int32 tensors, of R rows in all.
 
-    counts    [G] tokens of each group, those without room among them: layout="sizes" of grouped
-              products, masked_m (with num_rows given: clamped to the room, or ends instead)
-    ends      [G] past the last row of each group: layout="offsets" or "psum"
-    rows      [tokens, topk] the row of each slot, -1 if it has none
-    sources   [R] the token of each row, -1 outside the groups
-    groups    [R] the group of each row, -1 outside: the grouped_layout of contiguous products
-    """
-    counts: Any
-    ends: Any
-    rows: Any
-    sources: Any
-    groups: Any
+counts    [G] tokens of each group, those without room among them: layout="sizes" of grouped
+          products, masked_m (with num_rows given: clamped to the room, or ends instead)
+ends      [G] past the last row of each group: layout="offsets" or "psum"
+rows      [tokens, topk] the row of each slot, -1 if it has none
+sources   [R] the token of each row, -1 outside the groups
+groups    [R] the group of each row, -1 outside: the grouped_layout of contiguous products
+"""
 
 
 def _route_tokens(ids, num_groups, layout="offsets", alignment=None, num_rows=None):
