@@ -92,6 +92,11 @@ def dtype_name(x):
     return str(x.dtype).removeprefix("torch.")
 
 
+def type_name(dtype):
+    """"float32" for a dtype of torch or numpy, or for that name."""
+    return str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
+
+
 def current_stream(like, device):
     """Address of the stream on which `like`'s framework queues its work on that GPU, as an integer.
 

@@ -13,7 +13,8 @@ from collections import namedtuple
 
 from . import _groups, _native, runtime
 from ._native import ArgumentError
-from ._tensor import dtype_name, empty, expect_tensor, is_torch, to_float32, tracing, zeros_strided
+from ._tensor import (
+    dtype_name, empty, expect_tensor, is_torch, to_float32, tracing, type_name, zeros_strided)
 
 __all__ = ["Routing", "route_tokens", "permute", "unpermute", "dot_rows"]
 
@@ -140,9 +141,7 @@ def unpermute(x, routing, weights=None, dtype=None):
     Slots without a row add nothing; rows of padding are never read.
     """
     run = _operator("unpermute") if tracing() else _unpermute
-    if dtype is not None:
-        dtype = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
-    return run(x, routing.rows, weights, dtype)
+    return run(x, routing.rows, weights, None if dtype is None else type_name(dtype))
 
 
 def _dot_rows(a, b, rows):

@@ -11,7 +11,7 @@ import sys
 from . import _native
 from ._compat import accepts_old_keywords
 from ._native import ArgumentError
-from ._tensor import empty, expect_tensor, tracing
+from ._tensor import empty, expect_tensor, tracing, type_name
 
 __all__ = [
     "fp8_fp4_mqa_logits", "fp8_mqa_logits", "get_paged_mqa_logits_metadata",
@@ -32,8 +32,7 @@ def _pair(x, name):
 
 def _empty_logits(q, rows, columns, padded, logits_dtype):
     """[rows, columns] of an uninitialised tensor whose rows hold `padded` elements or more."""
-    name = "float32" if logits_dtype is None else \
-        str(getattr(logits_dtype, "__name__", logits_dtype)).removeprefix("torch.")
+    name = "float32" if logits_dtype is None else type_name(logits_dtype)
     if name not in _SIZES:
         raise ArgumentError(f"logits_dtype: {logits_dtype}, expected float32 or bfloat16")
     line = 1024 // _SIZES[name]

@@ -7,9 +7,8 @@
 #include <inttypes.h>
 
 #include "api/gpu.h"
+#include "api/gpu_target.h"
 #include "base/error.h"
-#include "cuda/run_cast.h"
-#include "jit/jit.h"
 #include "plan/hc_prenorm.h"
 
 /* Rows are copied 16 bytes at a time. */
@@ -25,41 +24,41 @@ static dg_status_t check_rows(
 }
 
 static dg_status_t make_plan(const dg_call_t *call, const dg_hc_prenorm_problem_t *problem,
-    int32_t ordinal, dg_cuda_device_t **device, dg_hc_prenorm_plan_t *plan) {
+    int32_t ordinal, const dg_launch_t *launch, dg_gpu_target_t *target,
+    dg_hc_prenorm_plan_t *plan) {
     const dg_plan_options_t options = {.num_sms = call->options.num_sms,
         .batch_invariant = call->options.batch_invariant == DG_ON};
     DG_TRY(check_rows(problem->a, problem->a_stride, 2, "a"));
     DG_TRY(check_rows(problem->b, problem->b_stride, 4, "b"));
-    DG_TRY(dg_cuda_open(ordinal, device));
-    dg_plan_hc_prenorm(problem, dg_cuda_machine(*device), &options, plan);
+    DG_TRY(dg_open_gpu_target(call, ordinal, launch, target));
+    dg_plan_hc_prenorm(problem, target->machine, &options, plan);
     return DG_STATUS_OK;
 }
 
 dg_status_t dg_gpu_hc_prenorm(const dg_call_t *call, const dg_hc_prenorm_problem_t *problem,
     int32_t ordinal, const dg_launch_t *launch) {
-    dg_cuda_device_t *device;
+    dg_gpu_target_t target;
     dg_hc_prenorm_plan_t plan;
     dg_launch_t own;
-    DG_TRY(make_plan(call, problem, ordinal, &device, &plan));
+    DG_TRY(make_plan(call, problem, ordinal, launch, &target, &plan));
     DG_TRY(dg_gpu_take_workspace(call, launch, plan.workspace, &own));
-    const dg_cuda_order_t order = {own.stream, call->options.pdl == DG_ON};
     const bool sums = plan.workspace > 0;
-    dg_cuda_function_t *product, *sum = NULL;
-    DG_TRY(dg_jit_function(
-        device, &plan.product.specialisation, plan.product.shared_bytes, own.stream, &product));
-    if (sums) DG_TRY(dg_jit_function(device, &plan.sum.specialisation, 0, own.stream, &sum));
-    if (dg_only_prepares(launch)) return DG_STATUS_OK;
+    dg_cuda_function_t *product, *sum = NULL; /* both are there before the first is launched */
+    DG_TRY(dg_find_stage_function(&target, &plan.product, &product));
+    if (sums) DG_TRY(dg_find_stage_function(&target, &plan.sum, &sum));
+    if (target.only_prepares) return DG_STATUS_OK;
     dg_place_hc_slices(&plan, own.workspace);
-    DG_TRY(dg_cuda_run_stage(device, &plan.product, product, &order, &plan.product_args));
+    DG_TRY(dg_cuda_run_stage(
+        target.device, &plan.product, product, &target.order, &plan.product_args));
     if (!sums) return DG_STATUS_OK;
-    return dg_cuda_run_stage(device, &plan.sum, sum, &order, &plan.sum_args);
+    return dg_cuda_run_stage(target.device, &plan.sum, sum, &target.order, &plan.sum_args);
 }
 
 dg_status_t dg_gpu_hc_prenorm_workspace(
     const dg_call_t *call, const dg_hc_prenorm_problem_t *problem, int32_t ordinal, size_t *bytes) {
-    dg_cuda_device_t *device;
+    dg_gpu_target_t target;
     dg_hc_prenorm_plan_t plan;
-    DG_TRY(make_plan(call, problem, ordinal, &device, &plan));
+    DG_TRY(make_plan(call, problem, ordinal, NULL, &target, &plan));
     *bytes = plan.workspace;
     return DG_STATUS_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the launches of one call go that is no product: the device, its stream, and what the call's
- * settings say. Used by gpu_cast.c and gpu_permute.c; calls jit and cuda.
+ * settings say. Used by gpu_cast.c and the like of it; calls jit and
+ * cuda.
  */
 #ifndef DG_API_GPU_TARGET_H
 #define DG_API_GPU_TARGET_H
